@@ -128,8 +128,10 @@ fn hooks_and_configuration_count_wherever_the_repository_is() {
         cli.call(["-c", prepare]).program("sh").run().success();
         let top = cli.project().display().to_string();
         let script = script.replace("$TOP", &top);
-        let plan =
-            format!("objective = \"o\"\nworkspace = {workspace:?}\n{}", task("a", "[\"src\"]", &script));
+        let plan = format!(
+            "objective = \"o\"\nsandbox = \"off\"\nworkspace = {workspace:?}\n{}",
+            task("a", "[\"src\"]", &script)
+        );
         cli.scratch().write("project/plan.toml", plan);
         let line = &worked(&cli)[0];
         let found: Vec<String> = serde_json::from_value(line["outside"]["undeclared"].clone()).unwrap();

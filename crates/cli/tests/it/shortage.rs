@@ -1,6 +1,7 @@
 //! The machine has too few descriptors or processes for all tasks of a run at once: they wait, and none fails.
 
 use std::fs;
+use std::io::Write;
 
 use serde_json::json;
 use testkit::{Background, Cli, eventually};
@@ -8,21 +9,24 @@ use testkit::{Background, Cli, eventually};
 use crate::documents::{plan, shell, with, writ};
 use crate::run_view::{RunView, SOON, file, write_plan};
 
-/// Many tasks at once, each with a check. None ends before `go` is there.
+/// Many tasks at once, each with a check. None ends before it has read a line from `gate`, and none starts another process.
 fn crowd(cli: &Cli, tasks: usize) {
-    let line = "echo x >> begun.txt; until [ -e go ]; do sleep 0.05; done; echo x >> ended.txt";
+    let line = "echo x >> begun.txt; read line < gate; echo x >> ended.txt";
     let task = |number: usize| {
         with(shell(&format!("t{number:02}"), line), json!({"checks": [{"command": ["true"]}]}))
     };
     let document = with(plan((0..tasks).map(task)), json!({"workspace": ".", "max_parallel": tasks}));
     write_plan(cli, "");
     cli.scratch().write("project/plan.json", document.to_string());
+    cli.call(["gate"]).program("mkfifo").run().success();
 }
 
 #[track_caller]
 fn waits_and_then_does_all(cli: &Cli, writ: Background<'_>, (awaited, tasks): (&str, usize)) {
     eventually(SOON, "a task waits", || writ.stderr().contains(awaited));
-    fs::write(cli.project().join("go"), "").unwrap();
+    // Open for reading too, so that it stays open between two readers.
+    let mut gate = fs::OpenOptions::new().read(true).write(true).open(cli.project().join("gate")).unwrap();
+    gate.write_all("\n".repeat(tasks).as_bytes()).unwrap();
     writ.wait(SOON * 2).success();
     let view = RunView::only(cli).unwrap();
     assert_eq!(view.statuses(), vec!["done, verified"; tasks], "{view:?}");
@@ -73,7 +77,7 @@ fn run_with_descriptors(cli: &Cli, (tasks, parallel, descriptors): (usize, usize
 
 #[test]
 fn tasks_that_wait_for_descriptors_hold_none() {
-    for (tasks, parallel, descriptors) in [(64, 32, 40), (8, 4, 20)] {
+    for (tasks, parallel, descriptors) in [(64, 32, 40), (8, 4, 26)] {
         let cli = writ();
         run_with_descriptors(&cli, (tasks, parallel, descriptors)).success();
         let view = RunView::only(&cli).unwrap();

@@ -9,6 +9,7 @@ use super::SandboxSettings;
 /// So much of an id names a directory. The path of a socket in one of them must fit into 108 bytes.
 const TASK_NAME_LENGTH: usize = 12;
 const ATTEMPT_NAME_LENGTH: usize = 6;
+const HOME: &str = "home";
 
 /// The home and the temporary files of one child.
 #[derive(Debug, Clone)]
@@ -54,13 +55,13 @@ impl SandboxSettings {
     pub fn private_of_attempt(&self, task: &str, attempt: &str) -> Private {
         let directory = self.root.join(end_of(task, TASK_NAME_LENGTH));
         let temporary = format!("tmp-{}", end_of(attempt, ATTEMPT_NAME_LENGTH));
-        Private { home: directory.join("home"), temporary: directory.join(temporary), socket: None }
+        Private { home: directory.join(HOME), temporary: directory.join(temporary), socket: None }
     }
 
     /// Those of the checks of a task, where no task could write.
     pub fn private_of_checks(&self, task: &str) -> Private {
         let directory = self.root.join(end_of(task, TASK_NAME_LENGTH)).join("checks");
-        Private { home: directory.join("home"), temporary: directory.join("tmp"), socket: None }
+        Private { home: directory.join(HOME), temporary: directory.join("tmp"), socket: None }
     }
 
     /// Removes what an earlier check left in its directories: it ran what the task had written.
@@ -71,7 +72,10 @@ impl SandboxSettings {
 
     /// Removes all private directories of a task that will not run again.
     pub fn forget(&self, task: &str) {
-        self.remove(&self.root.join(end_of(task, TASK_NAME_LENGTH)));
+        let directory = self.root.join(end_of(task, TASK_NAME_LENGTH));
+        // Mostly there is only this, and nothing in it.
+        self.remove(&directory.join(HOME));
+        self.remove(&directory);
     }
 
     /// Removes the temporary files of an attempt that has ended.

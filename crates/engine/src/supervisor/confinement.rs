@@ -55,7 +55,7 @@ impl InForce {
         let namespace = (confinement::NAMESPACE.to_owned(), self.namespace.to_string());
         let parts = self.sandbox.iter().flat_map(|sandbox| sandbox.parts());
         // What nobody asked for is not missing.
-        let parts = parts.filter(|(name, part)| *name == "files" || !matches!(part, Part::Off(_)));
+        let parts = parts.filter(|(_, part)| !matches!(part, Part::Off(_)));
         let parts = parts.map(|(name, part)| (format!("{}.{name}", confinement::SANDBOX), part.to_string()));
         parts.chain([namespace]).collect()
     }

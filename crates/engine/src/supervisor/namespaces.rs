@@ -1,7 +1,7 @@
 //! The pid namespaces of writ that a process is in. The first process of a namespace tells which it is: its name has
 //! its pid outside and its arguments what is around, and nobody inside can change either.
 
-use std::fmt::Display;
+use std::fmt;
 
 use contract::domain::process::{NamespaceInit, ProcessIdentity, Remains};
 
@@ -43,9 +43,14 @@ pub(super) fn outside_word() -> Option<String> {
     Some(format!("{OUTSIDE_WORD}={}", text_of(&own_namespaces(), &own)))
 }
 
-/// The name that the first process of a namespace gives itself.
-pub(super) fn name_with(pid: u32) -> impl Display {
-    std::fmt::from_fn(move |f| write!(f, "{NAME_PREFIX}{pid}"))
+/// The name that the first process of a namespace gives itself, with its pid outside.
+pub(super) struct Name(pub(super) u32);
+
+/// Without an allocation, which the first process must not make.
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{NAME_PREFIX}{}", self.0)
+    }
 }
 
 fn pid_in_name(name: &str) -> Option<u32> {

@@ -20,7 +20,7 @@ fn anything_else_names_no_namespace() {
 
 #[test]
 fn the_name_of_a_first_process_has_its_pid_outside() {
-    let largest = name_with(4_194_304).to_string();
+    let largest = Name(4_194_304).to_string();
     assert!(largest.len() <= 15, "{largest}");
     assert_eq!(pid_in_name(&format!("{largest}\n")), Some(4_194_304));
     for name in ["systemd\n", "writ\n", "writ:\n", "writ:x\n", "writ:-1\n"] {

@@ -148,7 +148,7 @@ fn be_init(ends: &Ends) {
 /// memory began outside, so even root inside is refused.
 fn is_sealed(pid: u32) -> bool {
     let mut name = [0; namespaces::NAME_BYTES_MAX];
-    let is_written = write!(&mut name[..], "{}", namespaces::name_with(pid)).is_ok();
+    let is_written = write!(&mut name[..], "{}", namespaces::Name(pid)).is_ok();
     let is_named = CStr::from_bytes_until_nul(&name).is_ok_and(|name| rustix::thread::set_name(name).is_ok());
     is_written && is_named && set_dumpable_behavior(DumpableBehavior::NotDumpable).is_ok()
 }
