@@ -438,15 +438,28 @@ fn sandboxes_directory(store: &Path) -> PathBuf {
     name.into()
 }
 
+/// What the agent programs need of the user's home to sign in, by the first word of their command.
+const AGENT_CREDENTIALS: &[(&str, &[&str])] = &[
+    ("claude", &[".claude/.credentials.json"]),
+    ("codex", &[".codex/auth.json", ".codex/config.toml"]),
+    ("gemini", &[".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/settings.json"]),
+    ("opencode", &[".local/share/opencode/auth.json", ".config/opencode"]),
+];
+
 /// What the engine needs to confine tasks. Their private directories are beside the store, where others cannot look.
 pub(crate) fn sandbox_settings(store: &Path, config: &SandboxConfig) -> SandboxSettings {
     let usual = engine::sandbox::limits_here();
+    let home = env::directory("HOME");
+    let of_agents = AGENT_CREDENTIALS.iter().map(|(program, names)| {
+        let paths = names.iter().filter_map(|name| Some(home.as_ref()?.join(name)));
+        (vec![(*program).to_owned()], paths.collect())
+    });
     SandboxSettings {
         root: sandboxes_directory(store),
         store: store.to_owned(),
-        home: env::directory("HOME"),
         credentials: config.credentials.clone(),
-        credentials_of_commands: config.credentials_of_commands.clone(),
+        credentials_of_commands: config.credentials_of_commands.iter().cloned().chain(of_agents).collect(),
+        home,
         endpoints_of_commands: config.endpoints_of_commands.clone(),
         limits: Limits {
             processes_max: config.processes_max.unwrap_or(usual.processes_max),

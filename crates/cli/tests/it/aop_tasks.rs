@@ -120,6 +120,20 @@ fn an_executor_that_misses_its_heartbeats_is_ended() {
 }
 
 #[test]
+fn an_executor_can_send_its_heartbeats_with_writ() {
+    let cli = writ();
+    let beats = json!({"heartbeat": {"enabled": true, "interval_seconds": 1, "max_missed_beats": 4}});
+    let mut task = with(aop(&cli, ""), json!({"execution_policy": beats}));
+    let line = format!(
+        "for i in 1 2 3 4 5 6 7 8 9 10; do {} heartbeat --run $WRIT_RUN --task $WRIT_TASK > /dev/null; sleep 0.6; done; \
+         exec \"$0\" aop-success",
+        env!("CARGO_BIN_EXE_writ")
+    );
+    task["task"]["extensions"]["x_command"] = json!(["sh", "-c", line, agent()]);
+    assert_eq!(outcome(&cli, &task), "done claimed");
+}
+
+#[test]
 fn heartbeats_and_progress_are_shown_while_the_task_runs() {
     let cli = writ();
     let event = |kind: &str, more: Value| {

@@ -458,3 +458,28 @@ fn a_sandbox_can_be_tried_without_a_run() {
     let missing = cli.run(["sandbox", "test", "--plan", "plan.toml", "--task", "b", "--", "true"]);
     assert!(missing.stderr.contains("there is no task `b`"), "{}", missing.stderr);
 }
+
+#[test]
+fn agent_programs_find_their_credentials_and_others_do_not() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    let home = cli.scratch().path().join("home");
+    cli.scratch().write("home/.codex/auth.json", "{}");
+    cli.scratch().write("bin/codex", "#!/bin/sh\ncat \"$HOME/.codex/auth.json\"\n");
+    let program = cli.scratch().path().join("bin/codex");
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", program.parent().unwrap().display(), std::env!("PATH"));
+    let run = |command: &str| {
+        std::fs::create_dir_all(cli.project().join("src")).unwrap();
+        let plan = format!(
+            "objective = \"Try it\"\nworkspace = \".\"\n[[task]]\nid = \"a\"\n{SRC}\ncommand = {command}\n"
+        );
+        write_plan(&cli, &plan);
+        let call = cli.call(["run", "plan.toml", "--output", "json"]).env("PATH", &path).env("HOME", &home);
+        only_task(&call.deadline(SOON).run())
+    };
+    assert_eq!(run("[\"codex\"]")["status"], "done");
+    assert_eq!(run("[\"sh\", \"-c\", \"codex\"]")["status"], "failed");
+}
