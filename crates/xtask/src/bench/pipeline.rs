@@ -23,22 +23,27 @@ fn run(setup: &Setup) -> Result<Report> {
 }
 
 fn run_namespace(setup: &Setup) -> Result<Report> {
-    write_plans(setup, &["on", "off", SANDBOX])?;
+    write_plans(setup, &["on", "off", SANDBOX, SNAPSHOT])?;
     let series = interleave(
         setup.rounds,
         vec![
             contender("a task in a namespace", |round| per_task(setup, "on", round)),
             contender("a task without one", |round| per_task(setup, "off", round)),
             contender("a task in a sandbox", |round| per_task(setup, SANDBOX, round)),
+            contender("in a sandbox, with a snapshot", |round| per_task(setup, SNAPSHOT, round)),
             contender("true", |_| bare_process().map(micros)),
         ],
     )?;
-    let about = "one supervised child in a pid namespace, without one and in a sandbox, and a bare process";
-    Ok(Report { name: NAMESPACE.name, about, series, pairs: vec![(0, 1), (2, 0), (2, 1), (0, 3)] })
+    let about = "one supervised child in a pid namespace, without one, in a sandbox, with a snapshot of what it may \
+                 write, and a bare process";
+    let pairs = vec![(0, 1), (2, 0), (2, 1), (3, 2), (0, 4)];
+    Ok(Report { name: NAMESPACE.name, about, series, pairs })
 }
 
 /// Instead of `on` or `off`: in a namespace, with everything that can be enforced.
 const SANDBOX: &str = "sandbox";
+/// The same for tasks that may write, so that a snapshot is taken.
+const SNAPSHOT: &str = "snapshot";
 
 /// The tasks of the short and the long plan.
 fn counts(setup: &Setup) -> (usize, usize) {
@@ -46,7 +51,7 @@ fn counts(setup: &Setup) -> (usize, usize) {
 }
 
 fn write_plans(setup: &Setup, namespaces: &[&str]) -> Result {
-    std::fs::create_dir_all(setup.dir.join("project")).map_err(|error| error.to_string())?;
+    std::fs::create_dir_all(setup.dir.join("project/src")).map_err(|error| error.to_string())?;
     let (few, many) = counts(setup);
     for namespace in namespaces {
         for count in [few, many] {
@@ -77,15 +82,16 @@ fn plan_name(count: usize, namespace: &str) -> String {
 /// A plan of independent tasks that each run `true`.
 pub(super) fn plan(count: usize, namespace: &str, workspace: &str) -> String {
     let confined = match namespace {
-        SANDBOX => "namespace = \"on\"\nsandbox = \"enforce\"\nnetwork = \"none\"".to_owned(),
-        namespace => format!("namespace = {namespace:?}"),
+        SANDBOX | SNAPSHOT => "namespace = \"on\"\nsandbox = \"enforce\"\nnetwork = \"none\"".to_owned(),
+        namespace => format!("namespace = {namespace:?}\nsandbox = \"off\""),
     };
+    let writes = if namespace == SNAPSHOT { "writes = [\"src\"]\n" } else { "" };
     let head = format!(
         "objective = \"measure the engine\"\nworkspace = {workspace:?}\nmax_parallel = 1\n{confined}\n"
     );
     let task = |number: usize| {
         format!(
-            "\n[[task]]\nid = \"t{number}\"\ntitle = \"nothing {number}\"\nexecutor = \"shell\"\ncommand = [\"true\"]\n"
+            "\n[[task]]\nid = \"t{number}\"\ntitle = \"nothing {number}\"\nexecutor = \"shell\"\ncommand = [\"true\"]\n{writes}"
         )
     };
     head + &(1..=count).map(task).collect::<String>()
