@@ -119,7 +119,14 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let unchecked = last.state == AttemptState::Succeeded && spec.checks.is_empty();
     let decision = if unchecked { Decision::Verified } else { decide(spec.checks.len(), &checks, may_rerun) };
     let unseen = match decision {
-        Decision::Verified => dispatcher.land(task, &last.begun.id),
+        Decision::Verified => {
+            let mut mark = dispatcher.pipeline.mark();
+            match dispatcher.land(task, &last.begun.id, &mut mark)? {
+                Ok(unseen) => unseen,
+                // Somebody moved the task, or took its locks: it is looked at again.
+                Err(_) => return Ok(false),
+            }
+        }
         Decision::Rerun | Decision::Parked => None,
     };
     let may_roll_back = may_roll_back && (is_unfinished || decision == Decision::Rerun);
@@ -259,7 +266,8 @@ fn close(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result
         }
     }
     let mark = dispatcher.pipeline.mark();
-    let told = rolled.as_ref().map(|rolled| format!("; {}", rolled.told)).unwrap_or_default();
+    let more = rolled.as_ref().map(|rolled| rolled.told.clone()).or_else(|| dispatcher.merged_before(task));
+    let told = more.map(|more| format!("; {more}")).unwrap_or_default();
     rolled.and_then(|rolled| rolled.entry).into_iter().for_each(|entry| dispatcher.note(entry));
     let end = format!("canceled after its engine had ended{told}");
     dispatcher.held.remove(&task);

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use contract::domain::limits;
 use contract::domain::worktree::{MergeConflict, WorktreeRecord, part_name};
 
-pub use merge::{Candidate, Trial};
+pub use merge::{Candidate, Prepared, Trial};
 pub use open::Order;
 pub use tip::Author;
 

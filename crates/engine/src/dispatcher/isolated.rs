@@ -17,6 +17,7 @@ use ops::run::journal::{Entry, Note, Wants};
 use serde_json::{Value, json};
 
 use super::{Committed, Dispatcher, millis};
+use crate::executor::Stopped;
 use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::Mark;
@@ -34,6 +35,8 @@ pub(super) struct Isolated {
     /// The task's work on top of what the workspace had, once it has returned.
     candidate: Option<Candidate>,
     unmerged: Option<Unmerged>,
+    /// The commit that brought it into the workspace, in this attempt.
+    landed: Option<String>,
     /// How often its checks ran again because the workspace moved on.
     rounds: u32,
     /// Since when its merge waits for the locks of others.
@@ -153,6 +156,7 @@ impl<'d> Dispatcher<'d> {
             env,
             candidate: None,
             unmerged: None,
+            landed: None,
             rounds: 0,
             waits_since_ms: None,
         };
@@ -243,7 +247,14 @@ impl<'d> Dispatcher<'d> {
                 return Ok(true);
             }
             Committed::Hindered(obstacle) => obstacle,
-            Committed::Moved | Committed::Fenced => return Ok(true),
+            Committed::Moved => {
+                live.stopped = Some(Stopped::Canceled);
+                return Ok(true);
+            }
+            Committed::Fenced => {
+                live.stopped = Some(Stopped::Fenced);
+                return Ok(true);
+            }
         };
         self.look_at_holder(&mut obstacle);
         let now_ms = self.now_ms();
@@ -277,50 +288,116 @@ impl<'d> Dispatcher<'d> {
         Wants { scopes, fold: self.cx.host().folds_case(&self.run.asked.workspace) }
     }
 
-    /// Puts the work of a task that is done into the workspace. Returns why its evidence is withheld, if it was merged with
-    /// something that its checks have not seen.
-    pub(crate) fn land(&mut self, task: usize, attempt: &AttemptId) -> Option<String> {
+    /// Puts the work of a task that is done into the workspace. Everything since the mark is written first, and the mark
+    /// moves on. `Err` if that could not be written: the task was canceled or lost its locks, so its work is not merged.
+    /// Returns why the evidence is withheld, if it was merged with something that its checks have not seen.
+    pub(crate) fn land(
+        &mut self,
+        task: usize,
+        attempt: &AttemptId,
+        mark: &mut Mark,
+    ) -> Result<std::result::Result<Option<String>, Committed>> {
         let mut withheld = None;
         for round in 0..=limits::MERGE_ROUNDS_MAX {
-            let isolated = self.clones.get(&task)?;
+            let Some(isolated) = self.clones.get(&task) else { return Ok(Ok(None)) };
             let Some(candidate) = isolated.candidate.clone().filter(|_| isolated.unmerged.is_none()) else {
                 break;
             };
-            let (runner, worktrees) = (self.runner(attempt), &self.settings.worktrees);
-            match worktrees.land(&runner, &mut self.isolated_mut(task).clone, &candidate) {
+            let runner = self.runner(attempt);
+            let landing = match self.settings.worktrees.prepare(&runner, &isolated.clone, &candidate) {
+                Ok(Some(prepared)) => {
+                    self.note_landing(task, &candidate);
+                    match self.try_commit(mark.clone())? {
+                        Committed::All(_) => *mark = self.pipeline.mark(),
+                        unwritten => return Ok(Err(unwritten)),
+                    }
+                    prepared.land(&mut self.isolated_mut(task).clone)
+                }
+                Ok(None) => Ok(Landing::Moved),
+                Err(fault) => Err(fault),
+            };
+            match landing {
                 Ok(Landing::Landed) => {
+                    self.isolated_mut(task).landed = Some(candidate.merged.clone());
                     self.note_landed(task, &candidate);
-                    return withheld;
+                    // It is there, whatever becomes of the verdict.
+                    *mark = self.pipeline.mark();
+                    return Ok(Ok(withheld));
                 }
                 Ok(Landing::Conflict(conflict)) => {
                     self.isolated_mut(task).unmerged = Some(Unmerged::Conflict(conflict));
                 }
                 Err(fault) => self.isolated_mut(task).unmerged = Some(Unmerged::Fault(fault.to_string())),
                 Ok(Landing::Moved) if round == limits::MERGE_ROUNDS_MAX => {
-                    let reason = "the workspace changed again and again while it was to be merged".to_owned();
+                    let reason = format!("HEAD moved during {} merge attempts", round + 1);
                     self.isolated_mut(task).unmerged = Some(Unmerged::Fault(reason));
                 }
                 Ok(Landing::Moved) => {
                     withheld = Some("other work was merged after its checks had run".to_owned());
                     self.bring_again(task, attempt);
+                    self.refuse_other_paths(task, &candidate);
                 }
             }
         }
-        let kept = self.clones.get(&task)?.clone.keep_result(&self.runner(attempt));
+        let kept = self.clones[&task].clone.keep_result(&self.runner(attempt));
         if let (Err(fault), Some(Unmerged::Fault(reason))) = (kept, &mut self.isolated_mut(task).unmerged) {
             reason.push_str(&format!("; {fault}"));
         }
-        None
+        Ok(Ok(None))
     }
 
-    /// The verdict on work that could be merged only with something that its checks have not seen.
-    pub(super) fn land_judged(&mut self, task: usize, live: &Live, verdict: Verdict) -> Verdict {
+    /// The task holds the locks on what its merge changed before the workspace moved on.
+    fn refuse_other_paths(&mut self, task: usize, before: &Candidate) {
+        let Some(isolated) = self.clones.get_mut(&task) else { return };
+        let paths = isolated.candidate.iter().flat_map(|candidate| &candidate.paths);
+        if let Some(path) = paths.into_iter().find(|path| !before.paths.contains(path)) {
+            let reason =
+                format!("HEAD moved, and the merge would now change {path} too, which is not locked");
+            isolated.unmerged = Some(Unmerged::Fault(reason));
+        }
+    }
+
+    /// The verdict on work that could be merged only with something that its checks have not seen. `Err` if it was not to
+    /// be merged any more.
+    pub(super) fn land_judged(
+        &mut self,
+        task: usize,
+        live: &Live,
+        verdict: Verdict,
+        mark: &mut Mark,
+    ) -> Result<std::result::Result<Verdict, Committed>> {
         let is_done = matches!(verdict, Verdict::Done { .. } | Verdict::Withheld { .. });
-        let withheld = if is_done { self.land(task, &live.attempt.id) } else { None };
-        match (verdict, withheld) {
+        if !is_done || !self.is_isolated(task) {
+            return Ok(Ok(verdict));
+        }
+        let withheld = match self.land(task, &live.attempt.id, mark)? {
+            Ok(withheld) => withheld,
+            Err(unwritten) => return Ok(Err(unwritten)),
+        };
+        Ok(Ok(match (verdict, withheld) {
             (Verdict::Done { verified: true }, Some(reason)) => Verdict::Withheld { checked: true, reason },
             (verdict, _) => verdict,
-        }
+        }))
+    }
+
+    /// What to say about a task that ended otherwise after its work had been merged.
+    pub(crate) fn merged_before(&self, task: usize) -> Option<String> {
+        let commit = self.clones.get(&task)?.landed.as_ref()?;
+        Some(format!("its work was merged before that; `git revert -m 1 {commit}` takes it back"))
+    }
+
+    /// That the merge begins, refused where the task is not to be merged any more.
+    fn note_landing(&mut self, task: usize, candidate: &Candidate) {
+        let payload = json!({
+            "onto": candidate.onto, "result": candidate.result, "merged": candidate.merged,
+        });
+        let note = self.worktree_note(task, "writ.worktree.landing", "Merges into the workspace", payload);
+        self.note(Entry::Land {
+            task_id: self.tasks[task].id.clone(),
+            from: self.tasks[task].status,
+            token: self.held.get(&task).copied(),
+            note: Box::new(note),
+        });
     }
 
     fn note_landed(&mut self, task: usize, candidate: &Candidate) {
@@ -359,10 +436,15 @@ impl<'d> Dispatcher<'d> {
         self.patiently(|engine| ops::task::create::create(engine.cx, &key, &request)).map(drop)
     }
 
-    fn note_worktree(&mut self, task: usize, intent: &str, message: &str, mut payload: Value) {
+    fn note_worktree(&mut self, task: usize, intent: &str, message: &str, payload: Value) {
+        let note = self.worktree_note(task, intent, message, payload);
+        self.note(Entry::Envelope(note));
+    }
+
+    fn worktree_note(&self, task: usize, intent: &str, message: &str, mut payload: Value) -> Note {
         payload["reference"] =
             json!(contract::domain::worktree::reference(&self.run.asked.id, &self.part(task).spec.id));
-        self.note(Entry::Envelope(Note {
+        Note {
             kind: Type::Event,
             from: None,
             to: "log.writ".to_owned(),
@@ -370,7 +452,7 @@ impl<'d> Dispatcher<'d> {
             message: message.to_owned(),
             payload,
             task_id: Some(self.tasks[task].id.clone()),
-        }));
+        }
     }
 
     /// Leaves a task that cannot begin to a person.

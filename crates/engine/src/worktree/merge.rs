@@ -1,5 +1,7 @@
 //! Brings the work of a task together with what the workspace has by now, and lands it there.
 
+use std::fs::File;
+
 use contract::domain::limits;
 use contract::domain::worktree::{ConflictSide, MergeConflict};
 
@@ -160,25 +162,42 @@ impl Worktree {
     }
 }
 
+/// Work that can be put into the workspace: nobody else merges there meanwhile, and its commits are there.
+pub struct Prepared<'g> {
+    _lock: File,
+    runner: &'g Runner<'g>,
+    workspace: Repo<'g>,
+    candidate: Candidate,
+}
+
 impl Worktrees {
-    /// Puts the merged work into the workspace: its commits, its branch, and the files that differ. A person's uncommitted
-    /// edits are never overwritten: they are a conflict.
-    pub fn land(
+    /// Prepares the merge: everything that takes long, and nothing that shows in the workspace. `None` if the workspace
+    /// moved on.
+    pub fn prepare<'g>(
         &self,
-        runner: &Runner<'_>,
-        clone: &mut Worktree,
+        runner: &'g Runner<'g>,
+        clone: &Worktree,
         candidate: &Candidate,
-    ) -> Result<Landing, Fault> {
-        let _lock = self.lock(runner, "merge.lock")?;
+    ) -> Result<Option<Prepared<'g>>, Fault> {
+        let lock = self.lock(runner, "merge.lock")?;
         let workspace = Repo::workspace(runner, clone.record.workspace.as_ref())?;
-        let private = clone.private(runner);
-        let Candidate { onto, result, merged, .. } = candidate;
-        if workspace.commit_of("HEAD")? != *onto {
-            return Ok(Landing::Moved);
+        if workspace.commit_of("HEAD")? != candidate.onto {
+            return Ok(None);
         }
         clone.fetch(&workspace, &[MERGED])?;
+        Ok(Some(Prepared { _lock: lock, runner, workspace, candidate: candidate.clone() }))
+    }
+}
+
+impl Prepared<'_> {
+    /// Puts the merged work into the workspace: its branch, and the files that differ. A person's uncommitted edits are
+    /// never overwritten: they are a conflict.
+    pub fn land(self, clone: &mut Worktree) -> Result<Landing, Fault> {
+        let Self { runner, workspace, candidate, .. } = &self;
+        let private = clone.private(runner);
+        let Candidate { onto, result, merged, .. } = candidate;
         if merged != onto {
-            let put = put_files(runner, &workspace, onto, merged);
+            let put = put_files(runner, workspace, onto, merged);
             if let Err(Fault::Git(said)) = put {
                 let said = said.trim_start_matches("git read-tree: error: ");
                 let problem = format!("the workspace has changes that are not committed: {said}");

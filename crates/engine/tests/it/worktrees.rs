@@ -107,7 +107,14 @@ impl Bench {
 
     fn land(&self, clone: &mut Worktree) -> Landing {
         let candidate = self.bring(clone).unwrap();
-        self.clones.land(&self.runner(), clone, &candidate).unwrap()
+        self.put(clone, &candidate)
+    }
+
+    fn put(&self, clone: &mut Worktree, candidate: &Candidate) -> Landing {
+        match self.clones.prepare(&self.runner(), clone, candidate).unwrap() {
+            Some(prepared) => prepared.land(clone).unwrap(),
+            None => Landing::Moved,
+        }
     }
 
     fn edit(&self, clone: &Worktree, path: &str, text: &str) {
@@ -166,7 +173,7 @@ fn two_clones_merge_and_the_second_is_checked_with_the_first() {
     let candidate = bench.bring(&b).unwrap();
     let seen = fs::read_to_string(b.tree().join("file")).unwrap();
     assert_eq!((seen.as_str(), &candidate.paths), ("two\n", &vec!["other".to_owned()]));
-    assert_eq!(bench.clones.land(&bench.runner(), &mut b, &candidate).unwrap(), Landing::Landed);
+    assert_eq!(bench.put(&mut b, &candidate), Landing::Landed);
     assert_eq!((bench.read("work/file"), bench.read("work/other")), ("two\n".into(), "changed\n".into()));
     assert_eq!(bench.status(), "");
 }
@@ -179,7 +186,7 @@ fn a_workspace_that_moved_on_is_not_merged_into() {
     let candidate = bench.bring(&clone).unwrap();
     bench.write("work/other", "by a person\n");
     bench.commit("work", "second");
-    assert_eq!(bench.clones.land(&bench.runner(), &mut clone, &candidate).unwrap(), Landing::Moved);
+    assert_eq!(bench.put(&mut clone, &candidate), Landing::Moved);
     assert_eq!(bench.read("work/file"), "one\n");
     assert_eq!(bench.land(&mut clone), Landing::Landed);
     assert_eq!((bench.read("work/file"), bench.read("work/other")), ("two\n".into(), "by a person\n".into()));
@@ -327,7 +334,7 @@ fn a_clone_that_was_changed_after_it_landed_is_kept() {
     let candidate = bench.bring(&clone).unwrap();
     // What a check leaves is no part of the work.
     bench.edit(&clone, "report", "left by a check\n");
-    assert_eq!(bench.clones.land(&bench.runner(), &mut clone, &candidate).unwrap(), Landing::Landed);
+    assert_eq!(bench.put(&mut clone, &candidate), Landing::Landed);
     assert!(!bench.path("work/report").exists());
     assert_eq!(clone.standing(&bench.runner()), Standing::Merged);
     bench.edit(&clone, "later", "by a person\n");
