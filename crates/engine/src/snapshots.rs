@@ -25,7 +25,7 @@ use rustix::fs::{FlockOperation, flock};
 pub use restore::Job;
 pub use take::Subject;
 
-use objects::Objects;
+use objects::{Bounds, Objects};
 use place::Place;
 use record::{Record, Side};
 
@@ -74,8 +74,17 @@ pub(crate) fn copy_inside(root: &Path, from: &[u8], to: &[u8]) -> io::Result<boo
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
-    place.write(to, |into| objects::copy(&file, into).map(drop))?;
+    let bounds = bounds(None);
+    place.write(to, |into| objects::copy(&file, into, &bounds).map(drop))?;
     Ok(true)
+}
+
+/// What one snapshot or rollback that begins now may read.
+fn bounds(file_bytes_max: Option<u64>) -> Bounds {
+    Bounds {
+        bytes_max: file_bytes_max.unwrap_or(limits::SNAPSHOT_FILE_BYTES_MAX),
+        deadline: Some(Instant::now() + limits::SNAPSHOT_TIME_MAX),
+    }
 }
 
 /// Writes a file of a workspace as a whole, without following links.

@@ -6,6 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use contract::digest;
 
@@ -35,6 +36,33 @@ pub(super) struct Stored {
     /// It shares its blocks with the file it was taken from.
     pub(super) is_cloned: bool,
     pub(super) is_new: bool,
+}
+
+/// How much of a file is read, and until when: a task may leave one of any size.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    pub(super) bytes_max: u64,
+    pub(super) deadline: Option<Instant>,
+}
+
+impl Bounds {
+    /// For contents that were bounded when they were taken in.
+    pub(super) const NONE: Bounds = Bounds { bytes_max: u64::MAX, deadline: None };
+
+    /// Why a file is not read any further.
+    pub(super) fn check(&self, bytes: u64) -> io::Result<()> {
+        if bytes > self.bytes_max {
+            return Err(io::Error::other(self.too_large()));
+        }
+        if self.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            return Err(io::Error::other("the snapshot took too long (SNAPSHOT_TIME_MAX)"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn too_large(&self) -> String {
+        format!("it is larger than {} bytes (SNAPSHOT_FILE_BYTES_MAX)", self.bytes_max)
+    }
 }
 
 /// How a copy was made.
@@ -71,11 +99,11 @@ impl Objects {
     }
 
     /// Takes in what a file contains now.
-    pub(super) fn put_file(&self, from: &File) -> io::Result<Stored> {
+    pub(super) fn put_file(&self, from: &File, bounds: &Bounds) -> io::Result<Stored> {
         let fresh = self.fresh();
         let put = || {
             let into = private().open(&fresh)?;
-            let Copied { digest, bytes, is_cloned } = copy(from, &into)?;
+            let Copied { digest, bytes, is_cloned } = copy(from, &into, bounds)?;
             let is_new = self.place(&fresh, &digest)?;
             Ok(Stored { digest, bytes, is_cloned, is_new })
         };
@@ -105,7 +133,7 @@ impl Objects {
     /// Copies a content into an empty file.
     pub(super) fn copy_to(&self, digest: &Digest, into: &File) -> io::Result<()> {
         let from = File::open(self.path(digest))?;
-        let copied = copy(&from, into)?;
+        let copied = copy(&from, into, &Bounds::NONE)?;
         if copied.digest == *digest { Ok(()) } else { Err(damaged()) }
     }
 
@@ -162,10 +190,11 @@ pub(super) fn sync_around(directory: &File) -> io::Result<()> {
 }
 
 /// Copies a file by sharing its blocks where the file system can, and otherwise without its holes.
-pub(super) fn copy(from: &File, into: &File) -> io::Result<Copied> {
+pub(super) fn copy(from: &File, into: &File, bounds: &Bounds) -> io::Result<Copied> {
+    bounds.check(from.metadata()?.len())?;
     #[cfg(target_os = "linux")]
     if rustix::fs::ioctl_ficlone(into, from).is_ok() {
-        let (digest, bytes) = digest_of(into)?;
+        let (digest, bytes) = digest_of(into, bounds)?;
         return Ok(Copied { digest, bytes, is_cloned: true });
     }
     let mut from = from;
@@ -183,6 +212,7 @@ pub(super) fn copy(from: &File, into: &File) -> io::Result<Copied> {
             }
         }
         at += got as u64;
+        bounds.check(at)?;
         if got < buffer.len() {
             break;
         }
@@ -192,7 +222,8 @@ pub(super) fn copy(from: &File, into: &File) -> io::Result<Copied> {
 }
 
 /// The digest and the length of a file.
-pub(super) fn digest_of(file: &File) -> io::Result<(Digest, u64)> {
+pub(super) fn digest_of(file: &File, bounds: &Bounds) -> io::Result<(Digest, u64)> {
+    bounds.check(file.metadata()?.len())?;
     let mut file = file;
     file.seek(SeekFrom::Start(0))?;
     let mut running = digest::Running::default();
@@ -202,6 +233,7 @@ pub(super) fn digest_of(file: &File) -> io::Result<(Digest, u64)> {
         let got = filled(file, &mut buffer)?;
         running.update(&buffer[..got]);
         length += got as u64;
+        bounds.check(length)?;
         if got < buffer.len() {
             return Ok((running.finish_raw(), length));
         }

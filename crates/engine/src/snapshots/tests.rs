@@ -294,9 +294,40 @@ fn what_could_not_be_taken_in_is_named_and_never_overwritten() {
     assert_eq!(kept.taken.not_taken.len(), 2, "{:?}", kept.taken.not_taken);
     assert!(kept.taken.not_taken[0].starts_with("src/large: it is larger than 10 bytes"));
     let files = world.roll(&attempt, Direction::Undo);
-    assert_eq!(left_of(&files), ["src/large", "src/pipe"]);
+    assert_eq!(left_of(&files), ["src/large", "src/new", "src/pipe"]);
     assert_eq!(fs::read_to_string(world.root.join("src/large")).unwrap(), "changed by the task");
-    assert!(!world.root.join("src/new").exists());
+    // What could not be kept is not taken away either.
+    assert!(files[1].reason.as_ref().unwrap().starts_with("it is larger than 10 bytes"), "{files:?}");
+    assert!(world.root.join("src/new").exists());
+}
+
+#[test]
+fn a_file_that_is_larger_than_a_snapshot_keeps_is_not_read_at_the_end_of_a_task() {
+    let mut world = World::new();
+    let attempt = world.attempt(1, |root| {
+        let file = fs::File::create(root.join("src/huge")).unwrap();
+        // Reading it would take an hour. The largest that some file systems can have is smaller.
+        let is_made = [1 << 42, 1 << 40].into_iter().any(|length| file.set_len(length).is_ok());
+        assert!(is_made);
+        fs::write(root.join("src/small"), "s").unwrap();
+    });
+    let files = world.roll(&attempt, Direction::Undo);
+    assert_eq!(left_of(&files), ["src/huge"]);
+    assert!(files[0].reason.as_ref().unwrap().contains("SNAPSHOT_FILE_BYTES_MAX"), "{files:?}");
+    assert!(!world.root.join("src/small").exists());
+    fs::remove_file(world.root.join("src/huge")).unwrap();
+}
+
+#[test]
+fn a_file_is_read_no_longer_than_the_deadline_allows() {
+    let world = World::new();
+    let path = world.root.join("src/file");
+    fs::write(&path, "text").unwrap();
+    let (file, into) = (fs::File::open(&path).unwrap(), fs::File::create(world.root.join("copy")).unwrap());
+    let past = Bounds { bytes_max: 100, deadline: Some(Instant::now() - Duration::from_millis(1)) };
+    assert!(objects::digest_of(&file, &past).unwrap_err().to_string().contains("SNAPSHOT_TIME_MAX"));
+    assert!(objects::copy(&file, &into, &past).is_err());
+    assert!(objects::digest_of(&file, &super::bounds(None)).is_ok());
 }
 
 #[test]
