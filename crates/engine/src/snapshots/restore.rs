@@ -208,7 +208,8 @@ fn is_half_way(change: &Change, now: Option<&Node>) -> bool {
 fn refuse_what_is_not_kept(objects: &Objects, item: &mut Item) {
     let missing = match &item.change.before {
         None | Some(Node::Directory { .. }) => return,
-        Some(Node::File { digest, .. } | Node::Link { digest }) if objects.has(digest) => return,
+        Some(Node::File { digest, size, .. }) if objects.has(digest, *size) => return,
+        Some(Node::Link { digest }) if objects.has_some(digest) => return,
         // Only the mode changed.
         Some(Node::File { digest, .. }) if matches!(&item.change.after, Some(Node::File { digest: left, .. }) if left == digest) =>
         {

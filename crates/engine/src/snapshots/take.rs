@@ -44,16 +44,13 @@ impl Snapshots {
             place: &place,
             taken: Taken::default(),
             bounds: bounds(self.file_bytes_max),
-            has_put: false,
         };
         let tree = seen.into_iter().map(|(path, (node, stat))| {
             let node = taking.keep(&path, node, &stat);
             (path, node)
         });
         let tree: Tree = tree.collect();
-        if taking.has_put {
-            objects.sync().map_err(Fault::io("could not write the content store"))?;
-        }
+        objects.sync().map_err(Fault::io("could not write the content store"))?;
         let taken = taking.taken;
         self.write(subject, Side::Before, Contents { tree, ignored, is_same: false }, taken.clone())?;
         Ok(taken)
@@ -188,7 +185,6 @@ struct Taking<'t> {
     place: &'t Place,
     taken: Taken,
     bounds: Bounds,
-    has_put: bool,
 }
 
 impl Taking<'_> {
@@ -196,7 +192,7 @@ impl Taking<'_> {
     fn keep(&mut self, path: &[u8], node: Node, stat: &Stat) -> Node {
         match node {
             Node::Directory { .. } => node,
-            Node::File { digest, .. } if self.objects.has(&digest) => {
+            Node::File { digest, size, .. } if self.objects.has(&digest, size) => {
                 self.taken.files += 1;
                 node
             }
@@ -219,7 +215,6 @@ impl Taking<'_> {
         let opened = self.place.spot(path).and_then(|spot| spot.open());
         match opened.and_then(|file| self.objects.put_file(&file, &self.bounds)) {
             Ok(Stored { digest, bytes, is_cloned, is_new }) => {
-                self.has_put |= is_new;
                 self.taken.files += 1;
                 if is_new {
                     self.taken.new_bytes += bytes;
@@ -234,8 +229,7 @@ impl Taking<'_> {
     fn keep_link(&mut self, path: &[u8], node: Node) -> Node {
         let target = self.place.spot(path).and_then(|spot| spot.read_link());
         match target.and_then(|target| self.objects.put_bytes(&target)) {
-            Ok((digest, is_new)) => {
-                self.has_put |= is_new;
+            Ok((digest, _)) => {
                 self.taken.files += 1;
                 Node::Link { digest }
             }

@@ -319,6 +319,39 @@ fn a_file_that_is_larger_than_a_snapshot_keeps_is_not_read_at_the_end_of_a_task(
 }
 
 #[test]
+fn a_content_gets_its_name_only_when_it_is_on_the_disk() {
+    let world = World::new();
+    let objects = world.snapshots.objects().unwrap();
+    let path = world.root.join("src/file");
+    for number in 0..40 {
+        fs::write(&path, number.to_string()).unwrap();
+        objects.put_file(&fs::File::open(&path).unwrap(), &super::bounds(None)).unwrap();
+    }
+    let (digest, is_new) = objects.put_bytes(b"39").unwrap();
+    assert!(!is_new && objects.has(&digest, 2) && !objects.path(&digest).exists());
+    objects.sync().unwrap();
+    assert_eq!(fs::read(objects.path(&digest)).unwrap(), b"39");
+    assert_eq!(fs::read_dir(objects.directory().join("tmp")).unwrap().count(), 0);
+    // Nothing is left of what was not synced.
+    assert!(objects.put_bytes(b"never synced").unwrap().1);
+    drop(objects);
+    assert_eq!(fs::read_dir(world.scratch.path().join("writ.db.snapshots/objects/tmp")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_content_that_was_cut_off_is_taken_in_again() {
+    let mut world = World::new();
+    fs::write(world.root.join("src/file"), "whole").unwrap();
+    world.attempt(1, |_| {});
+    let digest = contract::digest::raw_of_bytes(b"whole");
+    let object = world.snapshots.objects().unwrap().path(&digest);
+    fs::write(&object, "").unwrap();
+    let attempt = world.attempt(2, |root| fs::write(root.join("src/file"), "changed").unwrap());
+    assert_eq!(left_of(&world.roll(&attempt, Direction::Undo)), Vec::<String>::new());
+    assert_eq!(fs::read(world.root.join("src/file")).unwrap(), b"whole");
+}
+
+#[test]
 fn a_file_is_read_no_longer_than_the_deadline_allows() {
     let world = World::new();
     let path = world.root.join("src/file");

@@ -112,8 +112,9 @@ impl Work<'_> {
 
     /// Keeps what is about to be taken away, so that it can be put there again.
     fn keep(&mut self, item: &mut Item) -> Result<(), Stop> {
-        let digest = match item.change.after {
-            Some(Node::File { digest, .. } | Node::Link { digest }) => digest,
+        let (digest, is_kept) = match item.change.after {
+            Some(Node::File { digest, size, .. }) => (digest, self.objects.has(&digest, size)),
+            Some(Node::Link { digest }) => (digest, self.objects.has_some(&digest)),
             Some(Node::Directory { .. }) | None => return Ok(()),
             // Nothing could put a pipe or a device there again; it has no content either.
             Some(Node::Special { .. }) => return Ok(()),
@@ -124,7 +125,7 @@ impl Work<'_> {
                 return Err(Stop::because("what the task left there was not read"));
             }
         };
-        if item.stat.is_none() || item.result.action == FileAction::Mode || self.objects.has(&digest) {
+        if item.stat.is_none() || item.result.action == FileAction::Mode || is_kept {
             return Ok(());
         }
         let spot = self.spot(item)?;
