@@ -456,7 +456,9 @@ fn a_collection_removes_old_snapshots_and_what_only_they_had() {
     fs::write(world.root.join("src/old"), "only in the first").unwrap();
     let first = world.attempt(1_000, |root| fs::remove_file(root.join("src/old")).unwrap());
     let second = world.attempt(2_000, |root| fs::write(root.join("src/shared"), "changed").unwrap());
+    let listed: std::collections::BTreeSet<AttemptId> = [first.clone(), second.clone()].into();
     let collection = |held: &[&AttemptId], cutoff: i64, is_preview| Collection {
+        listed: listed.clone(),
         held: held.iter().map(|id| (*id).clone()).collect(),
         cutoff: Timestamp::from_millis(cutoff),
         bytes_max: u64::MAX,
@@ -475,6 +477,54 @@ fn a_collection_removes_old_snapshots_and_what_only_they_had() {
     assert_eq!(fs::read_to_string(world.root.join("src/shared")).unwrap(), "in both");
     let small = Collection { bytes_max: 0, ..collection(&[], 0, false) };
     assert_eq!(world.snapshots.collect(&small).unwrap().left_bytes, 0, "all contents are gone");
+}
+
+/// Everything goes, if nothing keeps it.
+fn everything(listed: &[&AttemptId], held: &[&AttemptId]) -> Collection {
+    let set = |ids: &[&AttemptId]| ids.iter().map(|id| (*id).clone()).collect();
+    let cutoff = Timestamp::from_millis(i64::MAX);
+    Collection { listed: set(listed), held: set(held), cutoff, bytes_max: 0, is_preview: false }
+}
+
+#[test]
+fn a_collection_removes_only_what_was_listed_and_what_a_killed_writer_left() {
+    let mut world = World::new();
+    fs::write(world.root.join("src/file"), "one").unwrap();
+    let first = world.attempt(1, |_| {});
+    let second = world.attempt(2, |root| fs::write(root.join("src/file"), "two").unwrap());
+    let left = world.scratch.path().join(format!("writ.db.snapshots/{first}.before.7.tmp"));
+    fs::write(&left, "half of a record").unwrap();
+    let done = world.snapshots.collect(&everything(&[&first], &[])).unwrap();
+    assert_eq!((done.snapshots, done.contents, done.held), (1, 0, 1), "the second was taken since");
+    assert!(!left.exists());
+    assert_eq!(left_of(&world.roll(&second, Direction::Undo)), Vec::<String>::new());
+}
+
+#[test]
+fn only_a_damaged_record_loses_its_right_to_stay() {
+    let mut world = World::new();
+    fs::write(world.root.join("src/file"), "one").unwrap();
+    let first = world.attempt(1, |_| {});
+    let second = world.attempt(2, |root| fs::write(root.join("src/file"), "two").unwrap());
+    let path = |id: &AttemptId| world.snapshots.record_path(id, Side::Before).unwrap();
+    let (kept, other) = (fs::read(path(&first)).unwrap(), [&b"writ-snapshot 2\n"[..], b"and more"].concat());
+    let all = everything(&[&first, &second], &[]);
+    // What another version wrote stays, with every content that it may need.
+    fs::write(path(&first), &other).unwrap();
+    let done = world.snapshots.collect(&all).unwrap();
+    assert_eq!((done.snapshots, done.contents, done.held), (1, 0, 1));
+    assert_eq!(fs::read(path(&first)).unwrap(), other);
+    // What cannot be read now is not judged, and neither is anything else.
+    fs::remove_file(path(&first)).unwrap();
+    fs::create_dir(path(&first)).unwrap();
+    assert!(matches!(world.snapshots.collect(&all), Err(Fault::Io { .. })));
+    fs::remove_dir(path(&first)).unwrap();
+    // A damaged one is of no use to anybody.
+    let mut damaged = kept;
+    damaged[20] ^= 1;
+    fs::write(path(&first), &damaged).unwrap();
+    let done = world.snapshots.collect(&everything(&[&first], &[&first])).unwrap();
+    assert_eq!((done.snapshots, done.contents, done.held), (1, 1, 0));
 }
 
 #[test]
