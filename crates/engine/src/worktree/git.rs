@@ -169,6 +169,18 @@ impl<'g> Repo<'g> {
         ])
     }
 
+    /// The commit that an id leads to. `None` if it is something else, or unknown.
+    pub(super) fn commit_if_any(&self, id: &str) -> Result<Option<String>, Fault> {
+        let peeled = format!("{id}^{{commit}}");
+        let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled];
+        let answered = self.run(&words, &[], Stdin::Closed)?;
+        match answered.exit {
+            Exit::Code(0) => Ok(Some(text(&answered.printed)?.trim_end_matches('\n').to_owned())),
+            Exit::Code(_) => Ok(None),
+            Exit::Signal(_) => Err(complaint(&words, &answered)),
+        }
+    }
+
     pub(super) fn tree_of(&self, revision: &str) -> Result<String, Fault> {
         self.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{revision}^{{tree}}")])
     }

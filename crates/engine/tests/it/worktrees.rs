@@ -383,3 +383,30 @@ fn what_cannot_be_cloned_or_merged_is_refused_with_the_reason() {
     let order = Order { run: &bench.run, task: &task, name: "z", workspace: &workspace, ports: 0, at: NOW };
     assert!(matches!(inside.open(&bench.runner(), &order), Err(Fault::Inside)));
 }
+
+#[test]
+fn a_clone_stays_for_a_head_without_a_branch_and_for_a_tag_on_a_file() {
+    let mut bench = Bench::new();
+    let (detached, tagged, added) = (bench.open("detached"), bench.open("tagged"), bench.open("added"));
+    let at =
+        |clone: &Worktree| clone.tree().strip_prefix(bench.path("")).unwrap().to_str().unwrap().to_owned();
+    let git = |clone: &Worktree, words: &[&str]| bench.git(&at(clone), words);
+    let standing = |clone: &Worktree| clone.standing(&bench.runner());
+    // Work that was taken back in the next commit: the files are the same as before.
+    git(&detached, &["checkout", "-q", "--detach"]);
+    bench.edit(&detached, "file", "two\n");
+    git(&detached, &["commit", "-q", "-a", "-m", "work"]);
+    git(&detached, &["revert", "--no-edit", "HEAD"]);
+    let head = git(&detached, &["rev-parse", "HEAD"]);
+    assert_eq!(standing(&detached), Standing::Unmerged { commit: head });
+    bench.edit(&tagged, "built", "ignored, but tagged\n");
+    let blob = git(&tagged, &["hash-object", "-w", "built"]);
+    git(&tagged, &["tag", "kept", &blob]);
+    assert_eq!(standing(&tagged), Standing::Unmerged { commit: blob });
+    let elsewhere = bench.path("elsewhere");
+    git(&added, &["worktree", "add", "-q", "--detach", elsewhere.to_str().unwrap()]);
+    assert_eq!(standing(&added), Standing::Empty);
+    bench.git("elsewhere", &["commit", "-q", "--allow-empty", "-m", "more"]);
+    let head = bench.git("elsewhere", &["rev-parse", "HEAD"]);
+    assert_eq!(standing(&added), Standing::Unmerged { commit: head });
+}
