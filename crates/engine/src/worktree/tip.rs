@@ -55,7 +55,7 @@ impl Worktree {
     /// The tree of the files that are in the clone now, those that are ignored left out.
     pub(super) fn tree_now(&self, private: &Repo<'_>) -> Result<String, Fault> {
         // So that files that were only touched, or are new to this list, do not count as changed.
-        private.says(&["update-index", "-q", "--refresh"])?;
+        private.refresh()?;
         let changed =
             ["ls-files", "-z", "--others", "--modified", "--deleted", "--exclude-standard", "--", "."];
         let printed = private.ask(&changed)?;

@@ -111,9 +111,13 @@ impl Bench {
     }
 
     fn put(&self, clone: &mut Worktree, candidate: &Candidate) -> Landing {
-        match self.clones.prepare(&self.runner(), clone, candidate).unwrap() {
-            Some(prepared) => prepared.land(clone).unwrap(),
-            None => Landing::Moved,
+        self.try_put(clone, candidate).unwrap()
+    }
+
+    fn try_put(&self, clone: &mut Worktree, candidate: &Candidate) -> Result<Landing, Fault> {
+        match self.clones.prepare(&self.runner(), clone, candidate)? {
+            Some(prepared) => prepared.land(clone),
+            None => Ok(Landing::Moved),
         }
     }
 
@@ -121,6 +125,20 @@ impl Bench {
         let path = clone.tree().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
+    }
+
+    /// A PATH whose git runs a script instead of the commands that match.
+    fn git_that(&self, pattern: &str, script: &str) -> OsString {
+        let name = format!("bin-{}", contract::digest::of_bytes(script.as_bytes()).replace(':', "-"));
+        let path = "/usr/local/bin:/usr/bin:/bin";
+        let text = format!(
+            "#!/bin/sh\nexport PATH={path} GIT_AUTHOR_NAME=Ann GIT_AUTHOR_EMAIL=a@x GIT_COMMITTER_NAME=Ann \
+             GIT_COMMITTER_EMAIL=a@x\ncase \" $* \" in {pattern}) {script};; esac\nexec git \"$@\"\n"
+        );
+        let program = self.path(&name).join("git");
+        self.write(&format!("{name}/git"), &text);
+        fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        format!("{}:{path}", self.path(&name).display()).into()
     }
 
     fn status(&self) -> String {
@@ -409,4 +427,41 @@ fn a_clone_stays_for_a_head_without_a_branch_and_for_a_tag_on_a_file() {
     bench.git("elsewhere", &["commit", "-q", "--allow-empty", "-m", "more"]);
     let head = bench.git("elsewhere", &["rev-parse", "HEAD"]);
     assert_eq!(standing(&added), Standing::Unmerged { commit: head });
+}
+
+#[test]
+fn only_files_in_the_way_are_a_conflict_and_other_failures_are_not() {
+    let mut bench = Bench::new();
+    let mut clone = bench.open("a");
+    bench.edit(&clone, "file", "two\n");
+    let candidate = bench.bring(&clone).unwrap();
+    let index = fs::read(bench.path("work/.git/index")).unwrap();
+    bench.write("work/.git/index", "damaged");
+    let fault = bench.try_put(&mut clone, &candidate).unwrap_err().to_string();
+    assert!(fault.contains("index file"), "{fault}");
+    fs::write(bench.path("work/.git/index"), index).unwrap();
+    // The branch cannot be moved, so the files are as they were.
+    bench.environment.insert("PATH".into(), bench.git_that("*update-ref*HEAD*", "exit 128"));
+    assert!(bench.try_put(&mut clone, &candidate).is_err());
+    assert_eq!((bench.read("work/file"), bench.status()), ("one\n".to_owned(), String::new()));
+    // Somebody else moved it in the last moment.
+    let moves = "git commit -q --allow-empty -m other; exit 128";
+    bench.environment.insert("PATH".into(), bench.git_that("*update-ref*HEAD*", moves));
+    assert_eq!(bench.put(&mut clone, &candidate), Landing::Moved);
+}
+
+#[test]
+fn a_merge_waits_for_another_git_that_holds_the_index() {
+    let mut bench = Bench::new();
+    let mut clone = bench.open("a");
+    bench.edit(&clone, "file", "two\n");
+    let candidate = bench.bring(&clone).unwrap();
+    let lock = bench.path("work/.git/index.lock");
+    fs::write(&lock, "").unwrap();
+    fs::write(bench.path("work/other"), "other\n").unwrap();
+    // It ends after writ has tried once.
+    let script = format!("git \"$@\"; code=$?; rm -f {}; exit $code", lock.display());
+    bench.environment.insert("PATH".into(), bench.git_that("*update-index*--refresh*", &script));
+    assert_eq!(bench.put(&mut clone, &candidate), Landing::Landed);
+    assert_eq!(bench.read("work/file"), "two\n");
 }
