@@ -5,9 +5,10 @@ use std::fs::File;
 use contract::domain::limits;
 use contract::domain::worktree::{ConflictSide, MergeConflict};
 
-use super::git::{Repo, Runner, names};
 use super::tip::Author;
 use super::{Fault, Landed, Landing, MERGED, ONTO, RESULT, Worktree, Worktrees};
+use crate::git;
+use crate::git::{Repo, Runner, names};
 use crate::supervisor::{Exit, Stdin};
 
 /// What git says instead of overwriting files that differ from what they should be. Everything else is no conflict.
@@ -93,7 +94,7 @@ impl Worktree {
                 }
                 _ => {
                     let said = String::from_utf8_lossy(&answered.complaint);
-                    return Err(Fault::Git(format!("git merge-tree: {}", said.trim())));
+                    return Err(git::Fault::Failed(format!("git merge-tree: {}", said.trim())).into());
                 }
             }
         };
@@ -214,7 +215,7 @@ impl Prepared<'_> {
                 }
                 // Without the branch, the files would look like somebody's edits.
                 put_files(workspace, merged, onto)?;
-                return Err(fault);
+                return Err(fault.into());
             }
         }
         // Checks may have left files, which are no part of the work.
@@ -241,7 +242,8 @@ impl Worktree {
         // The workspace's configuration could name another program for this path.
         words.extend(["--upload-pack=git-upload-pack", "--no-recurse-submodules", "--", from, kept.as_str()]);
         words.extend(more);
-        workspace.ask(&words).map(drop)
+        workspace.ask(&words)?;
+        Ok(())
     }
 }
 
@@ -256,9 +258,9 @@ enum Put {
 fn put_files(repo: &Repo<'_>, from: &str, to: &str) -> Result<Put, Fault> {
     match repo.ask_patiently(&["read-tree", "-m", "-u", from, to]) {
         Ok(_) => Ok(Put::Done),
-        Err(Fault::Git(said)) if OVERWRITES.iter().any(|words| said.contains(words)) => {
+        Err(git::Fault::Failed(said)) if OVERWRITES.iter().any(|words| said.contains(words)) => {
             Ok(Put::Refused(said.trim_start_matches("git read-tree: error: ").to_owned()))
         }
-        Err(fault) => Err(fault),
+        Err(fault) => Err(fault.into()),
     }
 }

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use contract::domain::limits;
 
-use super::git::{Repo, Runner, names};
 use super::{Fault, ONTO, RESULT, Worktree};
+use crate::git::{Repo, Runner, names};
 use crate::regular_file;
 use crate::supervisor::Stdin;
 
@@ -67,7 +67,7 @@ impl Worktree {
             let words = ["update-index", "-z", "--add", "--remove", "--stdin"];
             private.ask_with(&words, &[], Stdin::Bytes(printed))?;
         }
-        private.line(&["write-tree"])
+        Ok(private.line(&["write-tree"])?)
     }
 
     /// The commits that the files of the clone rest on: what was put there, and what the task committed itself.
