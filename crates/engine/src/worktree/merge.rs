@@ -60,11 +60,11 @@ impl Worktree {
         let trial = self.trial(&private, &onto, result, author)?;
         let Trial::Fits(candidate) = &trial else { return Ok(trial) };
         let there = private.line(&["write-tree"])?;
-        if private.tree_of(&candidate.merged)? != there {
-            if let Put::Refused(problem) = put_files(&private, &there, &candidate.merged)? {
-                let conflict = self.conflict(&private, (&onto, result), Vec::new(), Some(problem));
-                return conflict.map(Trial::Conflict);
-            }
+        if private.tree_of(&candidate.merged)? != there
+            && let Put::Refused(problem) = put_files(&private, &there, &candidate.merged)?
+        {
+            let conflict = self.conflict(&private, (&onto, result), Vec::new(), Some(problem));
+            return conflict.map(Trial::Conflict);
         }
         private.ask(&["update-ref", ONTO, &candidate.merged])?;
         private.ask(&["update-ref", MERGED, &candidate.merged])?;
