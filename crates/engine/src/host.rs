@@ -26,13 +26,13 @@ use contract::domain::worktree::WorktreeRecord;
 use contract::intake::Executors;
 use ops::host::{
     CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, KeptWorktree, LogPiece,
-    ProgramQuestion, RollbackJob, WatchEnd, Watched, WorkEnd, WorklogWrite, too_short_of,
+    ProgramQuestion, RollbackJob, WatchEnd, Watched, WorkEnd, WorklogWrite, WorktreeLeftover, too_short_of,
 };
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
 use ops::{Context, Error, Result};
 
-use crate::git::Git;
+use crate::git::{Git, Runner};
 use crate::index::{How, Index, Look};
 use crate::inside::Inside;
 use crate::launcher::{Launcher, RunError, ask};
@@ -212,14 +212,11 @@ impl Host for LocalHost {
     }
 
     fn changed_in_git(&self, root: &str, revision: &str, mark: &Id<Attempt>) -> Result<Vec<String>> {
-        let git = Git {
-            launcher: &*self.launcher,
-            workspace: Path::new(root),
-            environment: &self.door.environment(),
-            mark: mark.clone(),
-        };
+        let environment = self.door.environment();
+        let runner = Runner { launcher: &*self.launcher, environment: &environment, mark: mark.clone() };
+        let git = Git { runner, workspace: Path::new(root) };
         let tree = git.tree_of(revision).map_err(|problem| {
-            Error::new(ErrorCode::InvalidInput, problem).hint("name one commit, branch or tag")
+            Error::new(ErrorCode::InvalidInput, problem.to_string()).hint("name one commit, branch or tag")
         })?;
         git.changed(&tree).map_err(|problem| {
             Error::new(ErrorCode::Io, format!("could not ask git what changed: {problem}"))
@@ -375,11 +372,7 @@ impl Host for LocalHost {
 
     fn worktrees(&self, mark: &Id<Attempt>) -> Result<Vec<KeptWorktree>> {
         let environment = self.door.environment();
-        let runner = worktree::git::Runner {
-            launcher: &*self.launcher,
-            environment: &environment,
-            mark: mark.clone(),
-        };
+        let runner = Runner { launcher: &*self.launcher, environment: &environment, mark: mark.clone() };
         let all = self.door.worktrees().list().map_err(worktree_error)?;
         let kept = all.into_iter().map(|clone| KeptWorktree {
             directory: clone.tree().to_string_lossy().into_owned(),
@@ -389,13 +382,22 @@ impl Host for LocalHost {
         Ok(kept.collect())
     }
 
+    fn worktree_leftovers(&self) -> Result<Vec<WorktreeLeftover>> {
+        let left = self.door.worktrees().leftovers().map_err(worktree_error)?;
+        let shown = |(directory, reason): (PathBuf, String)| WorktreeLeftover {
+            directory: directory.to_string_lossy().into_owned(),
+            reason,
+        };
+        Ok(left.into_iter().map(shown).collect())
+    }
+
+    fn remove_worktree_leftovers(&self) {
+        self.door.worktrees().empty_trash();
+    }
+
     fn remove_worktree(&self, record: &WorktreeRecord, mark: &Id<Attempt>) -> Result<bool> {
         let environment = self.door.environment();
-        let runner = worktree::git::Runner {
-            launcher: &*self.launcher,
-            environment: &environment,
-            mark: mark.clone(),
-        };
+        let runner = Runner { launcher: &*self.launcher, environment: &environment, mark: mark.clone() };
         let clones = self.door.worktrees();
         let all = clones.list().map_err(worktree_error)?;
         match all.iter().find(|clone| clone.record.task_id == record.task_id) {
@@ -477,6 +479,7 @@ fn snapshot_error(fault: snapshots::Fault) -> Error {
         Fault::EndUnknown(_) => Error::new(ErrorCode::WrongState, message)
             .hint("continue the run, which looks at what the attempt left: `writ run --continue RUN`"),
         Fault::Damaged(_) => Error::new(ErrorCode::Corrupt, message).hint("restore the files from git or a backup"),
+        Fault::OtherVersion(_) => Error::new(ErrorCode::Corrupt, message).hint("use the version of writ that wrote it"),
         Fault::InUse => Error::new(ErrorCode::Busy, message).hint("try again"),
         Fault::Partial(_) => Error::new(ErrorCode::TooLarge, message).hint("name smaller directories in `writes`"),
         Fault::Stopped => Error::new(ErrorCode::Bug, message),
@@ -488,7 +491,7 @@ fn snapshot_error(fault: snapshots::Fault) -> Error {
 fn worktree_error(fault: worktree::Fault) -> Error {
     let message = crate::launcher::with_causes(&fault);
     match fault {
-        worktree::Fault::Busy => Error::new(ErrorCode::Busy, message).hint("try again"),
+        worktree::Fault::Busy(_) => Error::new(ErrorCode::Busy, message).hint("try again"),
         worktree::Fault::Damaged(_) => Error::new(ErrorCode::Corrupt, message),
         _ => Error::new(ErrorCode::Io, message),
     }

@@ -25,6 +25,7 @@ mod live;
 mod pipeline;
 mod recovery;
 mod regular_file;
+mod remove_tree;
 mod walk;
 
 pub use drive::{Ending, drive, probe};

@@ -77,6 +77,7 @@ pub(crate) enum Position<'p> {
 }
 
 /// A walk at one moment, to return to when what followed could not be written.
+#[derive(Clone)]
 pub(crate) struct Mark {
     bundle: Bundle,
     digest: String,

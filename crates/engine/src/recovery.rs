@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use contract::aee::Type;
-use contract::domain::attempt::{Attempt, AttemptState, Outcome};
+use contract::domain::attempt::{Attempt, AttemptState, Outcome, Taken};
 use contract::domain::check::CheckSeen;
 use contract::domain::crew::lock::Held;
 use contract::domain::limits;
@@ -16,7 +16,7 @@ use ops::Result;
 use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
-use crate::dispatcher::rolling::{Rolled, is_unfinished};
+use crate::dispatcher::rollback::{Rolled, is_unfinished};
 use crate::dispatcher::{Committed, Dispatcher};
 use crate::observer::Progress;
 use crate::pipeline::l3_policy;
@@ -50,6 +50,14 @@ pub(crate) fn decide(expected: usize, checks: &[CheckSeen], may_rerun: bool) -> 
         (true, _) => Decision::Verified,
         (false, true) => Decision::Rerun,
         (false, false) => Decision::Parked,
+    }
+}
+
+/// A task runs again only with the files that it had before, if its plan asks for rollback.
+pub(crate) fn after_rollback(decision: Decision, is_clean: bool) -> Decision {
+    match (decision, is_clean) {
+        (Decision::Rerun, false) => Decision::Parked,
+        (Decision::Verified | Decision::Rerun | Decision::Parked, _) => decision,
     }
 }
 
@@ -100,9 +108,8 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     // Nobody else writes in a clone.
     let lost_to = lost_to.filter(|_| !dispatcher.is_isolated(task));
     let Some((changed, outside)) = left_behind(dispatcher, task, last)? else { return Ok(true) };
-    if lost_to.is_none() {
-        dispatcher.finish_snapshot(task, &last.begun.id);
-    }
+    let finish = || dispatcher.finish_snapshot(task, &last.begun.id);
+    let snapshot = if lost_to.is_none() { finish().map(noted) } else { None };
     let is_unfinished = last.rollback.as_ref().is_some_and(is_unfinished);
     let hold = hold(dispatcher, task)?;
     let may_roll_back = matches!(hold, Hold::Held) && lost_to.is_none();
@@ -121,13 +128,14 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     // What was only to be merged is done where there is nothing to check.
     let unchecked = last.state == AttemptState::Succeeded && spec.checks.is_empty();
     let decision = if unchecked { Decision::Verified } else { decide(spec.checks.len(), &checks, may_rerun) };
-    let unseen = match decision {
-        Decision::Verified => dispatcher.land(task, &last.begun.id),
-        Decision::Rerun | Decision::Parked => None,
-    };
+    // Somebody moved the task, or took its locks: it is looked at again.
+    let Ok(unseen) = land(dispatcher, task, last, decision)? else { return Ok(false) };
     let may_roll_back = may_roll_back && (is_unfinished || decision == Decision::Rerun);
-    let rolled = if may_roll_back { roll_back(dispatcher, task, last)? } else { None };
-    let reason = &reason(decision, lost_to.as_ref(), rolled.as_ref().map(|rolled| rolled.told.as_str()));
+    let (rolled, is_clean) = take_back(dispatcher, task, last, may_roll_back)?;
+    let is_clean = is_clean || decision != Decision::Rerun;
+    let decision = after_rollback(decision, is_clean);
+    let told = rolled.as_ref().map(|rolled| rolled.told.as_str());
+    let reason = &reason(decision, lost_to.as_ref(), (told, is_clean));
     let mark = dispatcher.pipeline.mark();
     rolled.and_then(|rolled| rolled.entry).into_iter().for_each(|entry| dispatcher.note(entry));
     let state = match decision {
@@ -136,8 +144,8 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         Decision::Parked => AttemptState::Unknown,
     };
     let withheld = together([changed, outside.as_ref().and_then(Outside::withheld), unseen]);
-    let observed =
-        Outcome { checks, outside: outside.filter(|outside| !outside.is_empty()), ..Outcome::default() };
+    let outside = outside.filter(|outside| !outside.is_empty());
+    let observed = Outcome { checks, outside, snapshot, ..Outcome::default() };
     note_end(dispatcher, task, last, (state, reason), observed);
     match dispatcher.unmerged(task).filter(|_| decision == Decision::Verified) {
         Some(reason) => note_unmerged(dispatcher, task, reason),
@@ -157,6 +165,37 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     }
     dispatcher.observer.report(Progress::Recovered { task: &spec.id, decision: decision.as_str() });
     Ok(true)
+}
+
+/// Merges the work of a task that had finished. Returns why its evidence is withheld; `Err` if it is not to be merged any more.
+fn land(
+    dispatcher: &mut Dispatcher<'_>,
+    task: usize,
+    last: &Attempt,
+    decision: Decision,
+) -> Result<std::result::Result<Option<String>, Committed>> {
+    match decision {
+        Decision::Verified => {
+            let mut mark = dispatcher.pipeline.mark();
+            dispatcher.land(task, &last.begun.id, &mut mark)
+        }
+        Decision::Rerun | Decision::Parked => Ok(Ok(None)),
+    }
+}
+
+/// Takes an attempt back where that is wanted and possible. Also says whether the task may begin again with what is there.
+fn take_back(
+    dispatcher: &mut Dispatcher<'_>,
+    task: usize,
+    last: &Attempt,
+    may_roll_back: bool,
+) -> Result<(Option<Rolled>, bool)> {
+    let is_wanted_back = is_wanted_back(dispatcher, task, last);
+    let rolled = if may_roll_back { roll_back(dispatcher, task, last)? } else { None };
+    // Who asks for a parked task to run again has seen what the rollback left.
+    let is_asked = dispatcher.settings.rerun_parked && last.state == AttemptState::Unknown;
+    let is_clean = is_asked || !is_wanted_back || rolled.as_ref().is_some_and(|rolled| rolled.is_whole);
+    Ok((rolled, is_clean))
 }
 
 /// The pins that an attempt changed, and what it changed outside its scope. `None` if the task stays as it is: its clone cannot
@@ -196,8 +235,11 @@ fn note_decision(dispatcher: &mut Dispatcher<'_>, decision: Decision, reason: &s
 }
 
 /// Why it was decided so, who has its locks by now, and what was taken back.
-fn reason(decision: Decision, lost_to: Option<&Held>, rolled: Option<&str>) -> String {
+fn reason(decision: Decision, lost_to: Option<&Held>, (rolled, is_clean): (Option<&str>, bool)) -> String {
     let why = match decision {
+        Decision::Parked if !is_clean => {
+            "it was interrupted, and what it changed was not taken back completely, so it is not run again"
+        }
         Decision::Verified => "its checks pass, so it had finished",
         Decision::Rerun => "it was interrupted and may be run again",
         Decision::Parked => {
@@ -256,24 +298,31 @@ fn look(
 
 fn close(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result<bool> {
     let lost_to = ops::lock::list::lost_to(dispatcher.cx, &last.begun.task_id)?;
-    let mut rolled = None;
+    let (mut rolled, mut snapshot) = (None, None);
     if last.state == AttemptState::Started && lost_to.is_none() {
-        dispatcher.finish_snapshot(task, &last.begun.id);
+        snapshot = dispatcher.finish_snapshot(task, &last.begun.id).map(noted);
         if is_wanted_back(dispatcher, task, last) && matches!(hold(dispatcher, task)?, Hold::Held) {
             rolled = roll_back(dispatcher, task, last)?;
         }
     }
     let mark = dispatcher.pipeline.mark();
-    let told = rolled.as_ref().map(|rolled| format!("; {}", rolled.told)).unwrap_or_default();
+    let more = rolled.as_ref().map(|rolled| rolled.told.clone()).or_else(|| dispatcher.merged_before(task));
+    let told = more.map(|more| format!("; {more}")).unwrap_or_default();
     rolled.and_then(|rolled| rolled.entry).into_iter().for_each(|entry| dispatcher.note(entry));
     let end = format!("canceled after its engine had ended{told}");
     dispatcher.held.remove(&task);
-    note_end(dispatcher, task, last, (AttemptState::Interrupted, &end), Outcome::default());
+    let observed = Outcome { snapshot, ..Outcome::default() };
+    note_end(dispatcher, task, last, (AttemptState::Interrupted, &end), observed);
     if !dispatcher.commit_unless_moved(mark)? {
         return Ok(false);
     }
     dispatcher.reload(task)?;
     Ok(true)
+}
+
+/// What is recorded about a snapshot whose end is not known.
+fn noted(note: String) -> Taken {
+    Taken { notes: vec![note], ..Taken::default() }
 }
 
 /// Whether an interrupted attempt is taken back before it is run again, or because it was begun.

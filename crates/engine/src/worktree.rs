@@ -3,7 +3,6 @@
 //! A clone has two repositories: the one that the task uses, and one of writ's own beside it, which has the same files as
 //! its working tree. writ's git never reads the configuration of the first, because the task could have written it.
 
-pub mod git;
 mod keep;
 mod merge;
 mod open;
@@ -16,7 +15,10 @@ use std::path::{Path, PathBuf};
 use contract::domain::limits;
 use contract::domain::worktree::{MergeConflict, WorktreeRecord, part_name};
 
-pub use merge::{Candidate, Trial};
+use crate::git;
+use crate::launcher::with_causes;
+
+pub use merge::{Candidate, Prepared, Trial};
 pub use open::Order;
 pub use tip::Author;
 
@@ -34,10 +36,6 @@ const MERGED: &str = "refs/heads/merged";
 pub enum Fault {
     #[error("no clones are kept here")]
     Nowhere,
-    #[error("the workspace is not a git repository")]
-    NoRepository,
-    #[error("the workspace must be the top directory of its git repository, {0}")]
-    NotTop(String),
     #[error("the repository has no commit yet")]
     NoCommit,
     #[error("clones would be inside the workspace, beside the store; keep the store elsewhere")]
@@ -52,13 +50,13 @@ pub enum Fault {
     Nested(String),
     #[error("a name is not UTF-8")]
     NotText,
-    #[error("another merge into the workspace takes too long")]
-    Busy,
-    #[error("{0}")]
-    Git(String),
+    #[error("waited {seconds} s for {0} (MERGE_WAIT_MAX)", seconds = limits::MERGE_WAIT_MAX.as_secs())]
+    Busy(&'static str),
+    #[error(transparent)]
+    Git(#[from] git::Fault),
     #[error("{0}")]
     Damaged(String),
-    #[error("could not {doing} {path}: {source}")]
+    #[error("could not {doing} {path}")]
     Io { doing: &'static str, path: String, source: std::io::Error },
 }
 
@@ -83,18 +81,41 @@ impl Worktrees {
         self.root.as_deref().ok_or(Fault::Nowhere)
     }
 
-    /// Every clone, sorted by run and task. Directories without a record are not clones.
+    /// Every clone whose record can be read, sorted by run and task.
     pub fn list(&self) -> Result<Vec<Worktree>, Fault> {
+        Ok(self.directories()?.into_iter().filter_map(|clone| Worktree::read(&clone).ok()).collect())
+    }
+
+    /// Every other directory that is here, and why: clones whose record cannot be read, and what removals left.
+    pub fn leftovers(&self) -> Result<Vec<(PathBuf, String)>, Fault> {
+        let mut left = Vec::new();
+        for clone in self.directories()? {
+            if let Err(fault) = Worktree::read(&clone) {
+                left.push((clone, with_causes(&fault)));
+            }
+        }
+        let trash = self.trash()?.into_iter();
+        left.extend(trash.map(|path| (path, "it could not be removed completely".to_owned())));
+        Ok(left)
+    }
+
+    /// The directories of clones.
+    fn directories(&self) -> Result<Vec<PathBuf>, Fault> {
         let mut found = Vec::new();
         let Some(root) = &self.root else { return Ok(found) };
         for run in entries(root)? {
             // Files are locks.
             if run.is_dir() && !is_trash(&run) {
-                let clones = entries(&run)?.into_iter().filter(|clone| !is_trash(clone));
-                found.extend(clones.filter_map(|clone| Worktree::read(&clone).ok()));
+                found.extend(entries(&run)?);
             }
         }
         Ok(found)
+    }
+
+    /// What is left of clones that were removed.
+    fn trash(&self) -> Result<Vec<PathBuf>, Fault> {
+        let Some(root) = &self.root else { return Ok(Vec::new()) };
+        Ok(entries(root)?.into_iter().filter(|path| is_trash(path)).collect())
     }
 }
 
@@ -105,6 +126,8 @@ pub struct Worktree {
     pub record: WorktreeRecord,
     /// What was in it when its work was merged.
     landed: Option<Landed>,
+    /// It is being made, or its engine died meanwhile: nothing has run in it.
+    is_unfinished: bool,
 }
 
 /// The commit that was merged, and the files of the clone then: checks may have left some.
@@ -114,12 +137,15 @@ struct Landed {
     tree: String,
 }
 
+/// The stored form.
 #[derive(serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Written {
-    #[serde(flatten)]
-    record: WorktreeRecord,
+    worktree: WorktreeRecord,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     landed: Option<Landed>,
+    #[serde(default)]
+    unfinished: bool,
 }
 
 impl Worktree {
@@ -128,12 +154,14 @@ impl Worktree {
         let bytes = crate::regular_file::read(&path, RECORD_BYTES_MAX).map_err(io("read", &path))?;
         let written: Written = serde_json::from_slice(&bytes)
             .map_err(|error| Fault::Damaged(format!("{} is damaged: {error}", path.display())))?;
-        Ok(Self { directory: directory.to_owned(), record: written.record, landed: written.landed })
+        let Written { worktree, landed, unfinished } = written;
+        Ok(Self { directory: directory.to_owned(), record: worktree, landed, is_unfinished: unfinished })
     }
 
     /// Replaces the record in one step.
     fn write(&self) -> Result<(), Fault> {
-        let written = Written { record: self.record.clone(), landed: self.landed.clone() };
+        let (worktree, landed) = (self.record.clone(), self.landed.clone());
+        let written = Written { worktree, landed, unfinished: self.is_unfinished };
         let bytes = serde_json::to_vec_pretty(&written).expect("BUG: a record has a JSON form");
         let path = self.directory.join(RECORD);
         let new = self.directory.join(format!("{RECORD}.new"));
@@ -191,7 +219,8 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, Fault> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(io("read", directory)(error)),
     };
-    let mut paths: Vec<PathBuf> = found.flatten().map(|entry| entry.path()).collect();
+    let paths = found.map(|entry| entry.map(|entry| entry.path()).map_err(io("read", directory)));
+    let mut paths = paths.collect::<Result<Vec<PathBuf>, Fault>>()?;
     paths.sort();
     Ok(paths)
 }

@@ -131,7 +131,7 @@ pub trait Host {
     fn snapshot_scopes(&self, _: &[AttemptId]) -> Result<Vec<Scope>> {
         Err(no_snapshots())
     }
-    /// Takes back what attempts changed, or puts it there again, or says what would be done. The caller holds the locks.
+    /// Takes back what attempts changed, or reapplies it, or says what would be done. The caller holds the locks.
     fn roll_back(&self, _: &RollbackJob<'_>) -> Result<Vec<FileResult>> {
         Err(no_snapshots())
     }
@@ -147,6 +147,12 @@ pub trait Host {
     fn worktrees(&self, _: &Id<Attempt>) -> Result<Vec<KeptWorktree>> {
         Ok(Vec::new())
     }
+    /// Directories among the clones that are none: without a readable record, or left of a removal.
+    fn worktree_leftovers(&self) -> Result<Vec<WorktreeLeftover>> {
+        Ok(Vec::new())
+    }
+    /// Tries again to remove what removals left. What stays is listed.
+    fn remove_worktree_leftovers(&self) {}
     /// Removes a clone, unless it has work that its workspace has not. Says whether it did.
     fn remove_worktree(&self, _: &WorktreeRecord, _: &Id<Attempt>) -> Result<bool> {
         Ok(false)
@@ -200,6 +206,8 @@ pub struct KeptSnapshot {
 /// Which snapshots are removed.
 #[derive(Debug, Clone)]
 pub struct Collection {
+    /// Attempts whose snapshots were listed. Others are newer than the question who needs them, and stay.
+    pub listed: BTreeSet<AttemptId>,
     /// Attempts whose snapshots stay, however old they are.
     pub held: BTreeSet<AttemptId>,
     /// Older ones go.
@@ -229,6 +237,14 @@ pub struct KeptWorktree {
     /// Where its files are.
     pub directory: String,
     pub standing: Standing,
+}
+
+/// A directory among the clones that is none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorktreeLeftover {
+    pub directory: String,
+    /// What is wrong with it.
+    pub reason: String,
 }
 
 /// What is looked at while a worker works, whatever the workspace ignores.

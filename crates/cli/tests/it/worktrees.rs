@@ -336,3 +336,65 @@ fn a_rollback_that_a_clone_makes_needless_says_so() {
     let shown = cli.run(["runs", "show", "@last", "--output", "text"]).success().stdout.clone();
     assert!(shown.contains("rollback has no effect: the task works in a clone"), "{shown}");
 }
+
+/// A task of which writ's git waits at one of its commands. Returns the directory in which they meet.
+fn landing_slowly<'c>(cli: &'c Cli, command: &str) -> (testkit::Background<'c>, std::path::PathBuf) {
+    let met = cli.scratch().dir("met");
+    let bin = cli.scratch().dir("bin");
+    let script = format!(
+        "#!/bin/sh\ncase \" $* \" in *{command:?}*) touch {met}/there; until [ -e {met}/go ]; do sleep 0.01; done;; esac\n\
+         PATH=/usr/local/bin:/usr/bin:/bin exec git \"$@\"\n",
+        met = met.display(),
+    );
+    fs::write(bin.join("git"), script).unwrap();
+    fs::set_permissions(bin.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    plan(cli, "", &[task("a", "echo a > file", "")]);
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
+    let writ = cli.call(["run", "plan.toml"]).env("PATH", path).spawn();
+    eventually(SOON, "the merge is under way", || met.join("there").exists());
+    (writ, met)
+}
+
+#[test]
+fn a_task_that_is_canceled_while_its_merge_is_prepared_is_not_merged() {
+    let cli = project();
+    let (writ, met) = landing_slowly(&cli, " fetch ");
+    cli.run(["cancel", "a"]).success();
+    fs::write(met.join("go"), "").unwrap();
+    writ.wait(SOON).fails_with(1);
+    assert_eq!(shown(&cli)[0][1], "canceled");
+    assert_eq!((read(&cli, "file"), git(&cli, &["log", "--format=%s"])), ("one\n".into(), "first".into()));
+    assert_eq!(git(&cli, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_task_that_is_canceled_after_its_merge_began_says_what_was_merged() {
+    let cli = project();
+    let (writ, met) = landing_slowly(&cli, " update-ref -m ");
+    cli.run(["cancel", "a"]).success();
+    fs::write(met.join("go"), "").unwrap();
+    writ.wait(SOON).fails_with(1);
+    let head = git(&cli, &["rev-parse", "HEAD"]);
+    let told = cli.run(["runs", "show", "@last", "--output", "json"]).success().stdout.clone();
+    assert_eq!((shown(&cli)[0][1].clone(), read(&cli, "file")), (json!("canceled"), "a\n".into()));
+    assert!(told.contains(&format!("its work was merged before that; `git revert -m 1 {head}`")), "{told}");
+    cli.run(["audit", "verify", "--replay"]).success();
+}
+
+#[test]
+fn a_clone_that_cannot_be_removed_does_not_keep_the_others() {
+    let cli = project();
+    plan(&cli, "", &[task("a", "echo a > file", ""), task("b", "echo b > other", "")]);
+    assert_eq!(worked(&cli).iter().map(|task| &task[1]).collect::<Vec<_>>(), ["done", "done"]);
+    let bin = cli.scratch().dir("bin");
+    let script = "#!/bin/sh\ncase \" $* \" in *\\ update-ref\\ -d\\ *a\\ ) echo no >&2; exit 1;; esac\n\
+                  PATH=/usr/local/bin:/usr/bin:/bin exec git \"$@\"\n";
+    fs::write(bin.join("git"), script).unwrap();
+    fs::set_permissions(bin.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
+    let answer = cli.call(["worktree", "gc", "--output", "text"]).env("PATH", path).run();
+    let told = answer.success().stdout.clone();
+    assert!(told.contains("a: git update-ref: no") && told.ends_with("1 of 2 clones removed\n"), "{told}");
+    cli.run(["worktree", "gc"]).success();
+    assert_eq!(cli.run(["worktree", "list", "--output", "text"]).success().stdout, "no clones are kept\n");
+}

@@ -14,7 +14,7 @@ use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
 use super::layers::Judgment;
-use super::rolling::Rolled;
+use super::rollback::Rolled;
 use super::{Committed, Dispatcher, millis};
 use crate::executor::{Reported, Stopped, forced_failure, with_denial};
 use crate::live::{Live, Phase};
@@ -135,8 +135,14 @@ impl Dispatcher<'_> {
             self.live.insert(task, live);
             return Ok(());
         }
-        if live.stopped != Some(Stopped::Fenced) {
-            self.finish_snapshot(task, &live.attempt.id);
+        if live.stopped != Some(Stopped::Fenced)
+            && let Some(note) = self.finish_snapshot(task, &live.attempt.id)
+        {
+            let notes = &mut live.snapshot.get_or_insert_default().notes;
+            // An attempt whose judgment is awaited comes here again.
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
         }
         match live.stopped {
             Some(why @ (Stopped::Interrupted | Stopped::Canceled | Stopped::Fenced)) => {
@@ -162,7 +168,10 @@ impl Dispatcher<'_> {
         let id = self.tasks[task].id.clone();
         self.note_return(task, live.claimed(), reported);
         let (verdict, verification) = self.record_judgment(&id, judgment)?;
-        let verdict = self.land_judged(task, live, verdict);
+        let verdict = match self.land_judged(task, live, verdict, &mut mark)? {
+            Ok(verdict) => verdict,
+            Err(unwritten) => return self.conclude_unwritten(task, live, &unwritten),
+        };
         let result = VerifyResult { run_id: self.run.asked.id.to_string(), verification };
         self.pipeline.note(intents::VERIFY_RESULT, "Verification", &result, Some(&id));
         let mut rolled = None;
@@ -314,9 +323,9 @@ impl Dispatcher<'_> {
             rolled = self.roll_back(task, mark, Trigger::TaskAborted)?.ok();
         }
         self.held.remove(&task);
-        let told = rolled.as_ref().map(|rolled| format!("{message}; {}", rolled.told));
+        let more = rolled.as_ref().map(|rolled| rolled.told.clone()).or_else(|| self.merged_before(task));
         let entry = rolled.and_then(|rolled| rolled.entry);
-        let message = told.as_deref().unwrap_or(message);
+        let message = &more.map_or_else(|| message.to_owned(), |more| format!("{message}; {more}"));
         loop {
             self.refresh(task)?;
             let mark = self.pipeline.mark();

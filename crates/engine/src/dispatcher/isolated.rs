@@ -1,5 +1,7 @@
 //! Tasks that work in clones of their own: their way into a clone, and the way of their work into the workspace.
 
+mod landing;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -8,22 +10,19 @@ use contract::domain::attempt::AttemptId;
 use contract::domain::limits;
 use contract::domain::outside::{Interval, Outside, judge};
 use contract::domain::request::RequestId;
-use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::domain::worktree::MergeConflict;
 use ops::Result;
 use ops::context::Key;
-use ops::run::journal::{Entry, Note, Wants};
+use ops::run::journal::{Entry, Note};
 use serde_json::{Value, json};
 
-use super::{Committed, Dispatcher, millis};
-use crate::live::{Live, Phase};
+use super::Dispatcher;
+use crate::git::Runner;
+use crate::launcher::with_causes;
 use crate::observer::Progress;
 use crate::pipeline::Mark;
-use crate::pipeline::l7_delegate::Claim;
-use crate::pipeline::l8_verify::Verdict;
-use crate::worktree::git::Runner;
-use crate::worktree::{Author, Candidate, Fault, Landing, Order, Trial, Worktree};
+use crate::worktree::{Author, Candidate, Fault, Order, Trial, Worktree};
 
 /// The clone of a task that is worked on.
 pub(super) struct Isolated {
@@ -34,6 +33,8 @@ pub(super) struct Isolated {
     /// The task's work on top of what the workspace had, once it has returned.
     candidate: Option<Candidate>,
     unmerged: Option<Unmerged>,
+    /// The commit that brought it into the workspace, in this attempt.
+    landed: Option<String>,
     /// How often its checks ran again because the workspace moved on.
     rounds: u32,
     /// Since when its merge waits for the locks of others.
@@ -67,7 +68,7 @@ impl<'d> Dispatcher<'d> {
         self.clones.get(&task).map(|isolated| added(&isolated.clone)).unwrap_or_default()
     }
 
-    fn runner(&self, mark: &AttemptId) -> Runner<'d> {
+    pub(super) fn runner(&self, mark: &AttemptId) -> Runner<'d> {
         Runner {
             launcher: &*self.settings.launcher,
             environment: &self.settings.environment,
@@ -87,7 +88,7 @@ impl<'d> Dispatcher<'d> {
         }
         self.tell_unmerged(task, attempt);
         if let Err(fault) = self.open_clone(task, attempt) {
-            return Ok(Err(fault.to_string()));
+            return Ok(Err(with_causes(&fault)));
         }
         if !self.attempts[task].is_empty() {
             self.bring_together(task, attempt);
@@ -110,7 +111,7 @@ impl<'d> Dispatcher<'d> {
         if self.tasks[task].status == Status::InProgress {
             let mark = self.pipeline.mark();
             let task_id = self.tasks[task].id.clone();
-            let reason = Some(format!("unknown: its clone cannot be opened: {fault}"));
+            let reason = Some(format!("unknown: its clone cannot be opened: {}", with_causes(&fault)));
             self.note(Entry::MoveTask { task_id, to: Status::Blocked, reason, verified: false });
             self.commit_unless_moved(mark)?;
             self.refresh(task)?;
@@ -153,6 +154,7 @@ impl<'d> Dispatcher<'d> {
             env,
             candidate: None,
             unmerged: None,
+            landed: None,
             rounds: 0,
             waits_since_ms: None,
         };
@@ -198,7 +200,7 @@ impl<'d> Dispatcher<'d> {
         (isolated.candidate, isolated.unmerged) = match brought {
             Ok(Trial::Fits(candidate)) => (Some(candidate), None),
             Ok(Trial::Conflict(conflict)) => (None, Some(Unmerged::Conflict(conflict))),
-            Err(fault) => (None, Some(Unmerged::Fault(fault.to_string()))),
+            Err(fault) => (None, Some(Unmerged::Fault(with_causes(&fault)))),
         };
     }
 
@@ -227,119 +229,6 @@ impl<'d> Dispatcher<'d> {
         self.clones[&task].candidate.is_some()
     }
 
-    /// Whether an attempt can be concluded: its work needs the locks on what its merge changes. One that has to wait for
-    /// them stays live.
-    pub(super) fn may_land(&mut self, task: usize, live: &mut Live) -> Result<bool> {
-        let is_successful = live.claim == Some(Claim::Success) && live.seen.iter().all(|check| check.passed);
-        let wants = self.landing_wants(task);
-        if !is_successful || self.held.contains_key(&task) || wants.scopes.is_empty() {
-            return Ok(true);
-        }
-        let mark = self.pipeline.mark();
-        self.note(Entry::Hold { task_id: self.tasks[task].id.clone(), wants });
-        let mut obstacle = match self.try_commit(mark)? {
-            Committed::All(token) => {
-                self.held.extend(token.map(|token| (task, token)));
-                return Ok(true);
-            }
-            Committed::Hindered(obstacle) => obstacle,
-            Committed::Moved | Committed::Fenced => return Ok(true),
-        };
-        self.look_at_holder(&mut obstacle);
-        let now_ms = self.now_ms();
-        let lock_wait_ms = millis(self.settings.lock_wait);
-        let is_first = self.clones[&task].waits_since_ms.is_none();
-        let since_ms = *self.isolated_mut(task).waits_since_ms.get_or_insert(now_ms);
-        if now_ms - since_ms >= lock_wait_ms {
-            let reason = self.refusal(task, &obstacle);
-            self.isolated_mut(task).unmerged = Some(Unmerged::Fault(reason));
-            return Ok(true);
-        }
-        if is_first {
-            let awaited = obstacle.awaited();
-            self.observer.report(Progress::Waiting { task: &self.board.slot(task).name, awaited: &awaited });
-        }
-        live.phase = Phase::Landing { due_ms: now_ms.saturating_add(millis(limits::HINDRANCE_POLL)) };
-        Ok(false)
-    }
-
-    /// What the merge of a task changes in the workspace. Nothing for a task that works there itself.
-    pub(crate) fn landing_wants(&self, task: usize) -> Wants {
-        let candidate = self.clones.get(&task).and_then(|isolated| isolated.candidate.as_ref());
-        let Some(candidate) = candidate.filter(|candidate| !candidate.paths.is_empty()) else {
-            return Wants::default();
-        };
-        let paths = candidate.paths.iter().map(|path| Scope::parse(path, None).ok());
-        let scopes: Option<Vec<Scope>> = paths.collect();
-        // Many paths, and names that a lock cannot have, are the whole workspace.
-        let scopes = scopes.filter(|scopes| scopes.len() <= limits::SCOPES_PER_TASK_MAX);
-        let scopes = scopes.unwrap_or_else(|| vec![Scope::everything()]);
-        Wants { scopes, fold: self.cx.host().folds_case(&self.run.asked.workspace) }
-    }
-
-    /// Puts the work of a task that is done into the workspace. Returns why its evidence is withheld, if it was merged with
-    /// something that its checks have not seen.
-    pub(crate) fn land(&mut self, task: usize, attempt: &AttemptId) -> Option<String> {
-        let mut withheld = None;
-        for round in 0..=limits::MERGE_ROUNDS_MAX {
-            let isolated = self.clones.get(&task)?;
-            let Some(candidate) = isolated.candidate.clone().filter(|_| isolated.unmerged.is_none()) else {
-                break;
-            };
-            let (runner, worktrees) = (self.runner(attempt), &self.settings.worktrees);
-            match worktrees.land(&runner, &mut self.isolated_mut(task).clone, &candidate) {
-                Ok(Landing::Landed) => {
-                    self.note_landed(task, &candidate);
-                    return withheld;
-                }
-                Ok(Landing::Conflict(conflict)) => {
-                    self.isolated_mut(task).unmerged = Some(Unmerged::Conflict(conflict));
-                }
-                Err(fault) => self.isolated_mut(task).unmerged = Some(Unmerged::Fault(fault.to_string())),
-                Ok(Landing::Moved) if round == limits::MERGE_ROUNDS_MAX => {
-                    let reason = "the workspace changed again and again while it was to be merged".to_owned();
-                    self.isolated_mut(task).unmerged = Some(Unmerged::Fault(reason));
-                }
-                Ok(Landing::Moved) => {
-                    withheld = Some("other work was merged after its checks had run".to_owned());
-                    self.bring_again(task, attempt);
-                }
-            }
-        }
-        let kept = self.clones.get(&task)?.clone.keep_result(&self.runner(attempt));
-        if let (Err(fault), Some(Unmerged::Fault(reason))) = (kept, &mut self.isolated_mut(task).unmerged) {
-            reason.push_str(&format!("; {fault}"));
-        }
-        None
-    }
-
-    /// The verdict on work that could be merged only with something that its checks have not seen.
-    pub(super) fn land_judged(&mut self, task: usize, live: &Live, verdict: Verdict) -> Verdict {
-        let is_done = matches!(verdict, Verdict::Done { .. } | Verdict::Withheld { .. });
-        let withheld = if is_done { self.land(task, &live.attempt.id) } else { None };
-        match (verdict, withheld) {
-            (Verdict::Done { verified: true }, Some(reason)) => Verdict::Withheld { checked: true, reason },
-            (verdict, _) => verdict,
-        }
-    }
-
-    fn note_landed(&mut self, task: usize, candidate: &Candidate) {
-        let paths: Vec<&String> = candidate.paths.iter().take(limits::CONFLICT_PATHS_MAX).collect();
-        let payload = json!({
-            "onto": candidate.onto, "result": candidate.result, "merged": candidate.merged,
-            "paths": paths, "paths_count": candidate.paths.len(),
-        });
-        self.note_worktree(task, "writ.worktree.merged", "Merged into the workspace", payload);
-    }
-
-    /// Why the work of a task is not in the workspace, if it is done and is not there.
-    pub(crate) fn unmerged(&self, task: usize) -> Option<String> {
-        match self.clones.get(&task)?.unmerged.as_ref()? {
-            Unmerged::Conflict(conflict) => Some(conflict.told()),
-            Unmerged::Fault(fault) => Some(format!("its work could not be merged: {fault}")),
-        }
-    }
-
     /// A conflict becomes a task of its own, which names both sides. The same conflict makes it once.
     pub(crate) fn create_conflict_task(&mut self, task: usize) -> Result<()> {
         let unmerged = self.clones.get(&task).and_then(|isolated| isolated.unmerged.as_ref());
@@ -359,10 +248,15 @@ impl<'d> Dispatcher<'d> {
         self.patiently(|engine| ops::task::create::create(engine.cx, &key, &request)).map(drop)
     }
 
-    fn note_worktree(&mut self, task: usize, intent: &str, message: &str, mut payload: Value) {
+    fn note_worktree(&mut self, task: usize, intent: &str, message: &str, payload: Value) {
+        let note = self.worktree_note(task, intent, message, payload);
+        self.note(Entry::Envelope(note));
+    }
+
+    fn worktree_note(&self, task: usize, intent: &str, message: &str, mut payload: Value) -> Note {
         payload["reference"] =
             json!(contract::domain::worktree::reference(&self.run.asked.id, &self.part(task).spec.id));
-        self.note(Entry::Envelope(Note {
+        Note {
             kind: Type::Event,
             from: None,
             to: "log.writ".to_owned(),
@@ -370,7 +264,7 @@ impl<'d> Dispatcher<'d> {
             message: message.to_owned(),
             payload,
             task_id: Some(self.tasks[task].id.clone()),
-        }));
+        }
     }
 
     /// Leaves a task that cannot begin to a person.

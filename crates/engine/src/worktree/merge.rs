@@ -1,15 +1,24 @@
 //! Brings the work of a task together with what the workspace has by now, and lands it there.
 
+use std::fs::File;
+
 use contract::domain::limits;
 use contract::domain::worktree::{ConflictSide, MergeConflict};
 
-use super::git::{Repo, Runner, names};
+use super::keep::Lock;
 use super::tip::Author;
 use super::{Fault, Landed, Landing, MERGED, ONTO, RESULT, Worktree, Worktrees};
+use crate::git;
+use crate::git::{Repo, Runner, names};
 use crate::supervisor::{Exit, Stdin};
 
-/// How often the workspace's index is tried while another git holds it.
-const INDEX_TRIES: u32 = 20;
+/// What git says instead of overwriting files that differ from what they should be. Everything else is no conflict.
+const OVERWRITES: &[&str] = &[
+    "would be overwritten by merge",
+    "would be removed by merge",
+    "not uptodate. Cannot merge",
+    "would lose untracked files in it",
+];
 
 /// The work of a task on top of what the workspace had.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,13 +60,11 @@ impl Worktree {
         let trial = self.trial(&private, &onto, result, author)?;
         let Trial::Fits(candidate) = &trial else { return Ok(trial) };
         let there = private.line(&["write-tree"])?;
-        if private.tree_of(&candidate.merged)? != there {
-            let words = ["read-tree", "-m", "-u", &there, &candidate.merged];
-            if let Err(Fault::Git(problem)) = private.ask(&words) {
-                return self
-                    .conflict(&private, (&onto, result), Vec::new(), Some(problem))
-                    .map(Trial::Conflict);
-            }
+        if private.tree_of(&candidate.merged)? != there
+            && let Put::Refused(problem) = put_files(&private, &there, &candidate.merged)?
+        {
+            let conflict = self.conflict(&private, (&onto, result), Vec::new(), Some(problem));
+            return conflict.map(Trial::Conflict);
         }
         private.ask(&["update-ref", ONTO, &candidate.merged])?;
         private.ask(&["update-ref", MERGED, &candidate.merged])?;
@@ -88,7 +95,7 @@ impl Worktree {
                 }
                 _ => {
                     let said = String::from_utf8_lossy(&answered.complaint);
-                    return Err(Fault::Git(format!("git merge-tree: {}", said.trim())));
+                    return Err(git::Fault::Failed(format!("git merge-tree: {}", said.trim())).into());
                 }
             }
         };
@@ -160,35 +167,56 @@ impl Worktree {
     }
 }
 
+/// Work that can be put into the workspace: nobody else merges there meanwhile, and its commits are there.
+pub struct Prepared<'g> {
+    _lock: File,
+    runner: &'g Runner<'g>,
+    workspace: Repo<'g>,
+    candidate: Candidate,
+}
+
 impl Worktrees {
-    /// Puts the merged work into the workspace: its commits, its branch, and the files that differ. A person's uncommitted
-    /// edits are never overwritten: they are a conflict.
-    pub fn land(
+    /// Prepares the merge: everything that takes long, and nothing that shows in the workspace. `None` if the workspace
+    /// moved on.
+    pub fn prepare<'g>(
         &self,
-        runner: &Runner<'_>,
-        clone: &mut Worktree,
+        runner: &'g Runner<'g>,
+        clone: &Worktree,
         candidate: &Candidate,
-    ) -> Result<Landing, Fault> {
-        let _lock = self.lock(runner, "merge.lock")?;
+    ) -> Result<Option<Prepared<'g>>, Fault> {
+        let lock = self.lock(runner, &Lock::Merge(&clone.record.workspace))?;
         let workspace = Repo::workspace(runner, clone.record.workspace.as_ref())?;
-        let private = clone.private(runner);
-        let Candidate { onto, result, merged, .. } = candidate;
-        if workspace.commit_of("HEAD")? != *onto {
-            return Ok(Landing::Moved);
+        if workspace.commit_of("HEAD")? != candidate.onto {
+            return Ok(None);
         }
         clone.fetch(&workspace, &[MERGED])?;
+        Ok(Some(Prepared { _lock: lock, runner, workspace, candidate: candidate.clone() }))
+    }
+}
+
+impl Prepared<'_> {
+    /// Puts the merged work into the workspace: its branch, and the files that differ. A person's uncommitted edits are
+    /// never overwritten: they are a conflict.
+    pub fn land(self, clone: &mut Worktree) -> Result<Landing, Fault> {
+        let Self { runner, workspace, candidate, .. } = &self;
+        let private = clone.private(runner);
+        let Candidate { onto, result, merged, .. } = candidate;
         if merged != onto {
-            let put = put_files(runner, &workspace, onto, merged);
-            if let Err(Fault::Git(said)) = put {
-                let said = said.trim_start_matches("git read-tree: error: ");
+            // Files that were only touched must not look like edits.
+            workspace.refresh()?;
+            if let Put::Refused(said) = put_files(workspace, onto, merged)? {
                 let problem = format!("the workspace has changes that are not committed: {said}");
                 let conflict = clone.conflict(&private, (onto, result), Vec::new(), Some(problem))?;
                 return Ok(Landing::Conflict(conflict));
             }
-            put?;
             let told = format!("writ: merge {}", clone.reference());
-            if workspace.ask(&["update-ref", "-m", &told, "HEAD", merged, onto]).is_err() {
-                return Ok(Landing::Moved);
+            if let Err(fault) = workspace.ask_patiently(&["update-ref", "-m", &told, "HEAD", merged, onto]) {
+                if workspace.commit_of("HEAD")? != *onto {
+                    return Ok(Landing::Moved);
+                }
+                // Without the branch, the files would look like somebody's edits.
+                put_files(workspace, merged, onto)?;
+                return Err(fault.into());
             }
         }
         // Checks may have left files, which are no part of the work.
@@ -215,21 +243,25 @@ impl Worktree {
         // The workspace's configuration could name another program for this path.
         words.extend(["--upload-pack=git-upload-pack", "--no-recurse-submodules", "--", from, kept.as_str()]);
         words.extend(more);
-        workspace.ask(&words).map(drop)
+        workspace.ask(&words)?;
+        Ok(())
     }
 }
 
-/// Changes the index and the files of the workspace from one commit to another, only where they differ.
-fn put_files(runner: &Runner<'_>, workspace: &Repo<'_>, from: &str, to: &str) -> Result<(), Fault> {
-    for _ in 1..INDEX_TRIES {
-        // Files that were only touched must not look like edits. It ends with 1 if there are others.
-        workspace.says(&["update-index", "-q", "--refresh"])?;
-        match workspace.ask(&["read-tree", "-m", "-u", from, to]) {
-            Err(Fault::Git(said)) if said.contains("index.lock") => {
-                runner.launcher.pause(limits::HINDRANCE_POLL);
-            }
-            other => return other.map(drop),
+/// Whether files were changed.
+enum Put {
+    Done,
+    /// They would overwrite something else, as git said.
+    Refused(String),
+}
+
+/// Changes the index and the files of a repository from one tree to another, only where they differ.
+fn put_files(repo: &Repo<'_>, from: &str, to: &str) -> Result<Put, Fault> {
+    match repo.ask_patiently(&["read-tree", "-m", "-u", from, to]) {
+        Ok(_) => Ok(Put::Done),
+        Err(git::Fault::Failed(said)) if OVERWRITES.iter().any(|words| said.contains(words)) => {
+            Ok(Put::Refused(said.trim_start_matches("git read-tree: error: ").to_owned()))
         }
+        Err(fault) => Err(fault.into()),
     }
-    workspace.ask(&["read-tree", "-m", "-u", from, to]).map(drop)
 }

@@ -11,8 +11,8 @@ use contract::domain::run::RunId;
 use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
 use contract::domain::worktree::{MergeConflict, Standing};
+use engine::git::{Git, Runner};
 use engine::supervisor::ShimProgram;
-use engine::worktree::git::Runner;
 use engine::worktree::{Author, Candidate, Fault, Landing, Order, Trial, Worktree, Worktrees};
 use testkit::{Scratch, SeededIds};
 
@@ -107,13 +107,38 @@ impl Bench {
 
     fn land(&self, clone: &mut Worktree) -> Landing {
         let candidate = self.bring(clone).unwrap();
-        self.clones.land(&self.runner(), clone, &candidate).unwrap()
+        self.put(clone, &candidate)
+    }
+
+    fn put(&self, clone: &mut Worktree, candidate: &Candidate) -> Landing {
+        self.try_put(clone, candidate).unwrap()
+    }
+
+    fn try_put(&self, clone: &mut Worktree, candidate: &Candidate) -> Result<Landing, Fault> {
+        match self.clones.prepare(&self.runner(), clone, candidate)? {
+            Some(prepared) => prepared.land(clone),
+            None => Ok(Landing::Moved),
+        }
     }
 
     fn edit(&self, clone: &Worktree, path: &str, text: &str) {
         let path = clone.tree().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
+    }
+
+    /// A PATH whose git runs a script instead of the commands that match.
+    fn git_that(&self, pattern: &str, script: &str) -> OsString {
+        let name = format!("bin-{}", contract::digest::of_bytes(script.as_bytes()).replace(':', "-"));
+        let path = "/usr/local/bin:/usr/bin:/bin";
+        let text = format!(
+            "#!/bin/sh\nexport PATH={path} GIT_AUTHOR_NAME=Ann GIT_AUTHOR_EMAIL=a@x GIT_COMMITTER_NAME=Ann \
+             GIT_COMMITTER_EMAIL=a@x\ncase \" $* \" in {pattern}) {script};; esac\nexec git \"$@\"\n"
+        );
+        let program = self.path(&name).join("git");
+        self.write(&format!("{name}/git"), &text);
+        fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        format!("{}:{path}", self.path(&name).display()).into()
     }
 
     fn status(&self) -> String {
@@ -166,7 +191,7 @@ fn two_clones_merge_and_the_second_is_checked_with_the_first() {
     let candidate = bench.bring(&b).unwrap();
     let seen = fs::read_to_string(b.tree().join("file")).unwrap();
     assert_eq!((seen.as_str(), &candidate.paths), ("two\n", &vec!["other".to_owned()]));
-    assert_eq!(bench.clones.land(&bench.runner(), &mut b, &candidate).unwrap(), Landing::Landed);
+    assert_eq!(bench.put(&mut b, &candidate), Landing::Landed);
     assert_eq!((bench.read("work/file"), bench.read("work/other")), ("two\n".into(), "changed\n".into()));
     assert_eq!(bench.status(), "");
 }
@@ -179,7 +204,7 @@ fn a_workspace_that_moved_on_is_not_merged_into() {
     let candidate = bench.bring(&clone).unwrap();
     bench.write("work/other", "by a person\n");
     bench.commit("work", "second");
-    assert_eq!(bench.clones.land(&bench.runner(), &mut clone, &candidate).unwrap(), Landing::Moved);
+    assert_eq!(bench.put(&mut clone, &candidate), Landing::Moved);
     assert_eq!(bench.read("work/file"), "one\n");
     assert_eq!(bench.land(&mut clone), Landing::Landed);
     assert_eq!((bench.read("work/file"), bench.read("work/other")), ("two\n".into(), "by a person\n".into()));
@@ -327,7 +352,7 @@ fn a_clone_that_was_changed_after_it_landed_is_kept() {
     let candidate = bench.bring(&clone).unwrap();
     // What a check leaves is no part of the work.
     bench.edit(&clone, "report", "left by a check\n");
-    assert_eq!(bench.clones.land(&bench.runner(), &mut clone, &candidate).unwrap(), Landing::Landed);
+    assert_eq!(bench.put(&mut clone, &candidate), Landing::Landed);
     assert!(!bench.path("work/report").exists());
     assert_eq!(clone.standing(&bench.runner()), Standing::Merged);
     bench.edit(&clone, "later", "by a person\n");
@@ -375,4 +400,174 @@ fn what_cannot_be_cloned_or_merged_is_refused_with_the_reason() {
     let workspace = bench.path("work");
     let order = Order { run: &bench.run, task: &task, name: "z", workspace: &workspace, ports: 0, at: NOW };
     assert!(matches!(inside.open(&bench.runner(), &order), Err(Fault::Inside)));
+}
+
+#[test]
+fn a_clone_stays_for_a_head_without_a_branch_and_for_a_tag_on_a_file() {
+    let mut bench = Bench::new();
+    let (detached, tagged, added) = (bench.open("detached"), bench.open("tagged"), bench.open("added"));
+    let at =
+        |clone: &Worktree| clone.tree().strip_prefix(bench.path("")).unwrap().to_str().unwrap().to_owned();
+    let git = |clone: &Worktree, words: &[&str]| bench.git(&at(clone), words);
+    let standing = |clone: &Worktree| clone.standing(&bench.runner());
+    // Work that was taken back in the next commit: the files are the same as before.
+    git(&detached, &["checkout", "-q", "--detach"]);
+    bench.edit(&detached, "file", "two\n");
+    git(&detached, &["commit", "-q", "-a", "-m", "work"]);
+    git(&detached, &["revert", "--no-edit", "HEAD"]);
+    let head = git(&detached, &["rev-parse", "HEAD"]);
+    assert_eq!(standing(&detached), Standing::Unmerged { commit: head });
+    bench.edit(&tagged, "built", "ignored, but tagged\n");
+    let blob = git(&tagged, &["hash-object", "-w", "built"]);
+    git(&tagged, &["tag", "kept", &blob]);
+    assert_eq!(standing(&tagged), Standing::Unmerged { commit: blob });
+    let elsewhere = bench.path("elsewhere");
+    git(&added, &["worktree", "add", "-q", "--detach", elsewhere.to_str().unwrap()]);
+    assert_eq!(standing(&added), Standing::Empty);
+    bench.git("elsewhere", &["commit", "-q", "--allow-empty", "-m", "more"]);
+    let head = bench.git("elsewhere", &["rev-parse", "HEAD"]);
+    assert_eq!(standing(&added), Standing::Unmerged { commit: head });
+}
+
+#[test]
+fn only_files_in_the_way_are_a_conflict_and_other_failures_are_not() {
+    let mut bench = Bench::new();
+    let mut clone = bench.open("a");
+    bench.edit(&clone, "file", "two\n");
+    let candidate = bench.bring(&clone).unwrap();
+    let index = fs::read(bench.path("work/.git/index")).unwrap();
+    bench.write("work/.git/index", "damaged");
+    let fault = bench.try_put(&mut clone, &candidate).unwrap_err().to_string();
+    assert!(fault.contains("index file"), "{fault}");
+    fs::write(bench.path("work/.git/index"), index).unwrap();
+    // The branch cannot be moved, so the files are as they were.
+    bench.environment.insert("PATH".into(), bench.git_that("*update-ref*HEAD*", "exit 128"));
+    assert!(bench.try_put(&mut clone, &candidate).is_err());
+    assert_eq!((bench.read("work/file"), bench.status()), ("one\n".to_owned(), String::new()));
+    // Somebody else moved it in the last moment.
+    let moves = "git commit -q --allow-empty -m other; exit 128";
+    bench.environment.insert("PATH".into(), bench.git_that("*update-ref*HEAD*", moves));
+    assert_eq!(bench.put(&mut clone, &candidate), Landing::Moved);
+}
+
+#[test]
+fn a_merge_waits_for_another_git_that_holds_the_index() {
+    let mut bench = Bench::new();
+    let mut clone = bench.open("a");
+    bench.edit(&clone, "file", "two\n");
+    let candidate = bench.bring(&clone).unwrap();
+    let lock = bench.path("work/.git/index.lock");
+    fs::write(&lock, "").unwrap();
+    fs::write(bench.path("work/other"), "other\n").unwrap();
+    // It ends after writ has tried once.
+    let script = format!("git \"$@\"; code=$?; rm -f {}; exit $code", lock.display());
+    bench.environment.insert("PATH".into(), bench.git_that("*update-index*--refresh*", &script));
+    assert_eq!(bench.put(&mut clone, &candidate), Landing::Landed);
+    assert_eq!(bench.read("work/file"), "two\n");
+}
+
+#[test]
+fn nothing_planted_in_a_submodule_runs_when_git_is_asked_what_changed() {
+    let bench = Bench::new();
+    let planted = bench.path("planted");
+    bench.git("work", &["init", "-q", "sub"]);
+    bench.write("work/sub/inner", "one\n");
+    bench.commit("work/sub", "first");
+    bench.commit("work", "with a submodule");
+    let trap = format!("touch {}; cat", planted.display());
+    for name in ["filter.trap.clean", "filter.trap.smudge", "filter.trap.process", "core.fsmonitor"] {
+        bench.git("work/sub", &["config", name, &trap]);
+    }
+    bench.write("work/sub/.git/info/attributes", "* filter=trap\n");
+    bench.write("work/sub/inner", "two\n");
+    bench.write("work/file", "two\n");
+    fs::remove_file(&planted).ok();
+    let workspace = bench.path("work");
+    let git = Git { runner: bench.runner(), workspace: &workspace };
+    let patch = String::from_utf8(git.patch(".").unwrap()).unwrap();
+    assert!(patch.contains("+two") && !patch.contains("sub"), "{patch}");
+    let commit = git.stash("before").unwrap().unwrap();
+    let head = git.tree_of("HEAD").unwrap();
+    assert_eq!(git.changed(&head).unwrap(), ["file", "sub"]);
+    assert!(!planted.exists(), "a filter of the submodule ran");
+    assert_eq!(bench.git("work", &["show", &format!("{commit}:file")]), "two");
+    assert_eq!(bench.git("work", &["stash", "list", "--format=%H %gs"]), format!("{commit} before"));
+    assert_eq!(bench.read("work/file"), "two\n");
+    // Staged and unstaged changes come back as they were.
+    bench.git("work", &["checkout", "-q", "--", "file"]);
+    bench.git("work/sub", &["checkout", "-q", "--", "inner"]);
+    assert_eq!(git.stash("again").unwrap(), None);
+    bench.git("work", &["-c", "submodule.recurse=false", "stash", "pop", "-q"]);
+    assert_eq!(bench.read("work/file"), "two\n");
+}
+
+#[test]
+fn a_clone_that_is_being_made_holds_up_nobody() {
+    let mut bench = Bench::new();
+    let (there, go) = (bench.path("there"), bench.path("go"));
+    let script = format!(
+        "touch {}; until [ -e {} ]; do sleep 0.01; done; exec git \"$@\"",
+        there.display(),
+        go.display()
+    );
+    let slow = bench.git_that("*\\ clone\\ *", &script);
+    let (clones, run, workspace, shim) =
+        (bench.clones.clone(), bench.run.clone(), bench.path("work"), bench.shim.clone());
+    let environment = BTreeMap::from([("PATH".into(), slow)]);
+    let first = std::thread::spawn(move || {
+        let mark: Id<Attempt> = mint(&mut SeededIds::new(8), NOW);
+        let runner = Runner { launcher: &shim, environment: &environment, mark };
+        let task: TaskId = mint(&mut SeededIds::new(10), NOW);
+        let order =
+            Order { run: &run, task: &task, name: "first", workspace: &workspace, ports: 10, at: NOW };
+        clones.open(&runner, &order).map(|clone| clone.record.ports)
+    });
+    testkit::eventually(std::time::Duration::from_secs(30), "a clone is being made", || there.exists());
+    let second = bench.try_open("second", 10).unwrap();
+    let kept = bench.clones.list().unwrap();
+    let made = kept.iter().find(|clone| clone.record.name == "first").unwrap();
+    let standing = made.standing(&bench.runner());
+    assert_eq!(standing, Standing::Unknown { reason: "it is being made".to_owned() });
+    assert!(!bench.clones.remove(&bench.runner(), made).unwrap());
+    fs::write(&go, "").unwrap();
+    let ports = first.join().unwrap().unwrap();
+    assert_ne!(ports, second.record.ports);
+    assert_eq!(bench.clones.list().unwrap().len(), 2);
+}
+
+#[test]
+fn a_clone_whose_engine_died_while_it_was_made_is_made_again() {
+    let mut bench = Bench::new();
+    let half = bench.try_open("a", 10).unwrap();
+    let record = half.tree().with_file_name("worktree.json");
+    let text = fs::read_to_string(&record).unwrap().replace("\"unfinished\": false", "\"unfinished\": true");
+    fs::write(&record, text).unwrap();
+    fs::remove_dir_all(half.tree()).unwrap();
+    let listed = &bench.clones.list().unwrap()[0];
+    assert_eq!(listed.standing(&bench.runner()), Standing::Empty, "nothing has run in it");
+    let again = bench.try_open("a", 10).unwrap();
+    assert_eq!((again.record.ports, bench.clones.list().unwrap().len()), (half.record.ports, 1));
+    assert_eq!(bench.clones.leftovers().unwrap(), []);
+    assert!(again.tree().join("file").exists());
+}
+
+#[test]
+fn what_is_no_clone_is_listed_and_what_a_removal_left_goes_with_the_next() {
+    let mut bench = Bench::new();
+    let (a, b) = (bench.open("a"), bench.open("b"));
+    bench.write("clones/.trash-task_x.0/deep/file", "left");
+    bench.write("clones/.trash-task_x.0-0/file", "left");
+    fs::write(a.tree().with_file_name("worktree.json"), "{}").unwrap();
+    let left = bench.clones.leftovers().unwrap();
+    let reasons: Vec<&str> = left.iter().map(|(_, reason)| reason.as_str()).collect();
+    assert!(left.len() == 3 && reasons[0].contains("worktree.json is damaged: missing field"), "{left:?}");
+    // Read-only directories are no obstacle to their owner.
+    fs::create_dir(b.tree().join("built")).unwrap();
+    fs::write(b.tree().join("built/file"), "").unwrap();
+    fs::set_permissions(b.tree().join("built"), std::os::unix::fs::PermissionsExt::from_mode(0o555)).unwrap();
+    assert!(bench.clones.remove(&bench.runner(), &b).unwrap());
+    bench.clones.empty_trash();
+    let left = bench.clones.leftovers().unwrap();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(left[0].0.ends_with("a"));
 }

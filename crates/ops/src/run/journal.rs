@@ -80,6 +80,7 @@ fn write_one(
         Entry::StartAttempt { attempt, wants } => return start(work, run, attempt, wants),
         Entry::EndAttempt { .. } => return end(work, run, entry),
         Entry::RollBack { .. } => return granted::roll_back(work, entry),
+        Entry::Land { .. } => return granted::land(work, &about, entry),
         Entry::Hold { task_id, wants } => return hold(work, run, task_id, wants),
         Entry::LetGo { task_id } => {
             let task = crate::task::required(work.tx, task_id.as_str())?;

@@ -57,6 +57,15 @@ pub enum Entry {
         /// It begins only while the task holds its locks under this number.
         token: Option<i64>,
     },
+    /// The work of a task in a clone is about to be merged into the workspace.
+    Land {
+        task_id: TaskId,
+        /// Refused unless the task is still in this state: one that was canceled is not merged.
+        from: Status,
+        /// Refused unless the task still holds its locks under this number.
+        token: Option<i64>,
+        note: Box<Note>,
+    },
     /// Locks for inspecting what an attempt left behind. Locks that the task held before are released.
     Hold {
         task_id: TaskId,

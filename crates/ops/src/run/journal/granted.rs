@@ -2,6 +2,7 @@
 
 use contract::domain::attempt::{NewAttempt, Outcome};
 use contract::domain::change::Change;
+use contract::domain::code::ErrorCode;
 use contract::domain::crew::budget::Spent;
 use contract::domain::crew::lock::Wanted;
 use contract::domain::crew::{Ended, reference_of};
@@ -16,7 +17,7 @@ use super::Entry;
 use crate::crew::Obstacle;
 use crate::crew::admission::{AdmissionRequest, admit};
 use crate::crew::grants::{self, LockRequest};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::record::{About, EventWriter, scrubbed};
 
 /// The parts of the workspace that a task writes, under their real names.
@@ -89,6 +90,27 @@ pub(super) fn roll_back(
         return Ok(Err(Stop::Fenced));
     }
     crate::rollback::record(work, &task, attempt_id, (rollback, files))?;
+    Ok(Ok(None))
+}
+
+/// A merge begins only while its task has neither been moved by somebody else nor lost its locks.
+pub(super) fn land(
+    work: &mut EventWriter<'_, '_>,
+    run: &About,
+    entry: &Entry,
+) -> Result<std::result::Result<Option<i64>, Stop>> {
+    let Entry::Land { task_id, from, token, note } = entry else { return Ok(Ok(None)) };
+    let task = crate::task::required(work.tx, task_id.as_str())?;
+    if task.status != *from || from.is_terminal() {
+        let message = format!("the task {} is {}, so its work is not merged", task.id, task.status);
+        return Err(Error::new(ErrorCode::WrongState, message));
+    }
+    let held = work.tx.locks_of_task(&task.id)?;
+    if token.is_some_and(|token| held.iter().all(|lock| lock.token != token)) {
+        return Ok(Err(Stop::Fenced));
+    }
+    let about = About { task_id: Some(task.id.clone()), ..run.clone() };
+    work.say_for(note.from.as_deref(), &about, super::says(note))?;
     Ok(Ok(None))
 }
 
