@@ -85,7 +85,14 @@ fn refusal(why: NotCovered) -> Error {
 /// As many results as are listed, those that were left as they are first, and how many are not listed.
 pub(crate) fn listed(mut files: Vec<FileResult>) -> (Vec<FileResult>, u64) {
     files.sort_by_key(|file| !matches!(file.status, FileStatus::Conflict | FileStatus::Failed));
-    let more = files.len().saturating_sub(limits::ROLLBACK_PATHS_LISTED_MAX);
+    let count = files.len();
+    let mut bytes = 0;
+    let fits = |file: &FileResult| {
+        bytes += serde_json::to_string(file).map_or(0, |text| text.len());
+        bytes <= limits::ROLLBACK_LISTED_BYTES_MAX
+    };
     files.truncate(limits::ROLLBACK_PATHS_LISTED_MAX);
-    (files, more as u64)
+    let kept = files.iter().map(fits).take_while(|fits| *fits).count();
+    files.truncate(kept);
+    (files, (count - kept) as u64)
 }

@@ -119,6 +119,8 @@ pub const SNAPSHOTS_COLLECTED: Duration = Duration::from_hours(24);
 pub const SNAPSHOTS_WAIT_MAX: Duration = Duration::from_secs(30);
 /// Paths that the answer and the event of a rollback list, those that were left first; the rest is counted.
 pub const ROLLBACK_PATHS_LISTED_MAX: usize = 1000;
+/// Bytes of that list, so that the answer and the event can be kept whatever the names are.
+pub const ROLLBACK_LISTED_BYTES_MAX: usize = 256 * 1024;
 /// Paths that were left as they are and that an attempt keeps.
 pub const ROLLBACK_LEFT_LISTED_MAX: usize = 20;
 /// Clones that are kept beside a store. At the limit those that are merged go; if that is not enough, no task gets another.
