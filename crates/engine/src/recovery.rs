@@ -89,6 +89,7 @@ fn is_wanted(dispatcher: &Dispatcher<'_>, task: usize) -> bool {
 /// Decides about one task and writes the decision. False if nothing was written, because of a request to stop or
 /// because another process moved the task.
 fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result<bool> {
+    dispatcher.settle_merges(task, &last.begun.id);
     if !is_wanted(dispatcher, task) {
         return close(dispatcher, task, last);
     }

@@ -6,7 +6,7 @@
 
 mod collect;
 mod objects;
-mod place;
+pub(crate) mod place;
 mod record;
 mod restore;
 mod take;

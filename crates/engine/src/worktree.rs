@@ -5,8 +5,10 @@
 
 pub mod git;
 mod keep;
+mod landing;
 mod merge;
 mod open;
+mod put;
 mod tip;
 
 use std::fs;
@@ -22,6 +24,7 @@ pub use tip::Author;
 
 /// The record of a clone, beside it.
 const RECORD: &str = "worktree.json";
+const NEW_RECORD: &str = "worktree.json.new";
 const RECORD_BYTES_MAX: usize = 64 * 1024;
 /// writ's own reference to what a task did.
 const RESULT: &str = "refs/heads/result";
@@ -54,6 +57,8 @@ pub enum Fault {
     NotText,
     #[error("another merge into the workspace takes too long")]
     Busy,
+    #[error("another git process holds the workspace's index; if none is running, delete {0}")]
+    IndexLocked(String),
     #[error("{0}")]
     Git(String),
     #[error("{0}")]
@@ -62,7 +67,7 @@ pub enum Fault {
     Io { doing: &'static str, path: String, source: std::io::Error },
 }
 
-fn io(doing: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Fault {
+fn io(doing: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Fault + use<> {
     let path = path.display().to_string();
     move |source| Fault::Io { doing, path: path.clone(), source }
 }
@@ -105,6 +110,8 @@ pub struct Worktree {
     pub record: WorktreeRecord,
     /// What was in it when its work was merged.
     landed: Option<Landed>,
+    /// A merge that has begun and may have changed files of the workspace.
+    underway: Option<landing::Underway>,
 }
 
 /// The commit that was merged, and the files of the clone then: checks may have left some.
@@ -120,6 +127,8 @@ struct Written {
     record: WorktreeRecord,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     landed: Option<Landed>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    underway: Option<landing::Underway>,
 }
 
 impl Worktree {
@@ -128,20 +137,23 @@ impl Worktree {
         let bytes = crate::regular_file::read(&path, RECORD_BYTES_MAX).map_err(io("read", &path))?;
         let written: Written = serde_json::from_slice(&bytes)
             .map_err(|error| Fault::Damaged(format!("{} is damaged: {error}", path.display())))?;
-        Ok(Self { directory: directory.to_owned(), record: written.record, landed: written.landed })
+        let Written { record, landed, underway } = written;
+        Ok(Self { directory: directory.to_owned(), record, landed, underway })
     }
 
     /// Replaces the record in one step.
     fn write(&self) -> Result<(), Fault> {
-        let written = Written { record: self.record.clone(), landed: self.landed.clone() };
+        let (landed, underway) = (self.landed.clone(), self.underway.clone());
+        let written = Written { record: self.record.clone(), landed, underway };
         let bytes = serde_json::to_vec_pretty(&written).expect("BUG: a record has a JSON form");
         let path = self.directory.join(RECORD);
-        let new = self.directory.join(format!("{RECORD}.new"));
+        let new = self.directory.join(NEW_RECORD);
         let write = || {
             let mut file = fs::File::create(&new)?;
             file.write_all(&bytes)?;
             file.sync_all()?;
-            fs::rename(&new, &path)
+            fs::rename(&new, &path)?;
+            fs::File::open(&self.directory)?.sync_all()
         };
         write().map_err(io("write", &path))
     }
@@ -155,6 +167,28 @@ impl Worktree {
     /// The files of the clone.
     pub fn tree(&self) -> PathBuf {
         self.directory.join("tree")
+    }
+
+    /// Whether the files are where they were put: not moved aside, with something else in their place.
+    fn has_tree(&self) -> bool {
+        let is_directory = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_dir());
+        is_directory(&self.tree()) && is_directory(&self.tree().join(".git"))
+    }
+
+    /// Refuses a clone whose files are not where they were put, or that has something beside them.
+    fn refuse_moved(&self) -> Result<(), Fault> {
+        if !self.has_tree() {
+            let place = self.tree().display().to_string();
+            return Err(Fault::Damaged(format!("the clone of the task is gone from {place}")));
+        }
+        let known = ["git", "tree", RECORD, NEW_RECORD];
+        let is_strange = |path: &PathBuf| !known.iter().any(|name| path.ends_with(name));
+        match entries(&self.directory)?.into_iter().find(is_strange) {
+            Some(path) => {
+                Err(Fault::Damaged(format!("something else is beside the clone: {}", path.display())))
+            }
+            None => Ok(()),
+        }
     }
 
     fn git_dir(&self) -> PathBuf {

@@ -121,6 +121,15 @@ impl<'d> Dispatcher<'d> {
         Ok(false)
     }
 
+    /// Takes back what an interrupted merge changed in the workspace, also if its task is not wanted any more.
+    pub(crate) fn settle_merges(&self, task: usize, attempt: &AttemptId) {
+        if self.is_isolated(task) {
+            let workspace = Path::new(&self.run.asked.workspace);
+            // What hinders it is told when a clone is opened.
+            self.settings.worktrees.settle(&self.runner(attempt), workspace).ok();
+        }
+    }
+
     /// What the merge of a task changes outside its scope. `None` if it has none, or cannot be merged.
     pub(crate) fn outside_of_clone(&self, task: usize) -> Option<Outside> {
         let candidate = self.clones.get(&task)?.candidate.as_ref()?;

@@ -59,6 +59,7 @@ const UNTOUCHED: &[&str] = &[
 ];
 
 /// A repository, or a directory in which there is none yet.
+#[derive(Clone)]
 pub(super) struct Repo<'g> {
     runner: &'g Runner<'g>,
     directory: PathBuf,
@@ -100,6 +101,8 @@ impl<'g> Repo<'g> {
     /// The same with another list of files.
     pub(super) fn with_index(mut self, path: &Path) -> Self {
         self.places.push(("GIT_INDEX_FILE", path.as_os_str().to_owned()));
+        // So that it is one file.
+        self.settings.push("core.splitIndex=false".to_owned());
         self
     }
 

@@ -87,8 +87,14 @@ impl Worktree {
     }
 
     fn compared(&self, runner: &Runner<'_>) -> Result<Standing, Fault> {
+        self.refuse_moved()?;
+        if self.underway.is_some() {
+            let reason = format!("its merge was interrupted; `writ run --continue {}`", self.record.run_id);
+            return Ok(Standing::Unknown { reason });
+        }
         let workspace = Repo::workspace(runner, self.record.workspace.as_ref())?;
         let head = workspace.commit_of("HEAD")?;
+        let is_detached = !workspace.says(&["symbolic-ref", "--quiet", "HEAD"])?;
         // With a list of files of its own: an engine may use the other one.
         let list = self.git_dir().join(format!("index.{}", runner.mark));
         fs::copy(self.git_dir().join("index"), &list).map_err(io("copy", &list))?;
@@ -117,6 +123,12 @@ impl Worktree {
             if !is_reached {
                 return Ok(unmerged(commit));
             }
+        }
+        // A commit that no branch has is gone when somebody checks out another one.
+        let on_branch =
+            ["for-each-ref", "--count=1", "--format=%(refname)", "--contains", &reached, "refs/heads"];
+        if is_detached && workspace.line(&on_branch)?.is_empty() {
+            return Ok(unmerged(reached));
         }
         Ok(standing)
     }

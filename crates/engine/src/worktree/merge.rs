@@ -1,17 +1,20 @@
 //! Brings the work of a task together with what the workspace has by now, and lands it there.
 
-use std::fs::File;
+use std::fs::{self, File};
 
 use contract::domain::limits;
 use contract::domain::worktree::{ConflictSide, MergeConflict};
 
 use super::git::{Repo, Runner, names};
+use super::landing::Changed;
 use super::tip::Author;
-use super::{Fault, Landed, Landing, MERGED, ONTO, RESULT, Worktree, Worktrees};
+use super::{Fault, Landed, Landing, MERGED, ONTO, RESULT, Worktree, Worktrees, io};
+use crate::regular_file;
 use crate::supervisor::{Exit, Stdin};
 
-/// How often the workspace's index is tried while another git holds it.
-const INDEX_TRIES: u32 = 20;
+/// In writ's own repository: between which trees the files of the clone are being changed.
+const MOVING: &str = "moving";
+const MOVING_BYTES_MAX: usize = 1024;
 
 /// The work of a task on top of what the workspace had.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +58,10 @@ impl Worktree {
         let there = private.line(&["write-tree"])?;
         if private.tree_of(&candidate.merged)? != there {
             let words = ["read-tree", "-m", "-u", &there, &candidate.merged];
+            let moving = self.git_dir().join(MOVING);
+            fs::write(&moving, format!("{there} {}", candidate.merged)).map_err(io("write", &moving))?;
             if let Err(Fault::Git(problem)) = private.ask(&words) {
+                self.move_back(runner)?;
                 return self
                     .conflict(&private, (&onto, result), Vec::new(), Some(problem))
                     .map(Trial::Conflict);
@@ -63,7 +69,32 @@ impl Worktree {
         }
         private.ask(&["update-ref", ONTO, &candidate.merged])?;
         private.ask(&["update-ref", MERGED, &candidate.merged])?;
+        self.end_moving()?;
         Ok(trial)
+    }
+
+    /// Gives the clone the files back that it had before a merge that was interrupted: some may be cut short, and would
+    /// count as the task's.
+    pub(super) fn move_back(&self, runner: &Runner<'_>) -> Result<(), Fault> {
+        let Ok(moving) = regular_file::read(&self.git_dir().join(MOVING), MOVING_BYTES_MAX) else {
+            return Ok(());
+        };
+        let moving = String::from_utf8_lossy(&moving);
+        if let Some((there, merged)) = moving.split_once(' ') {
+            let private = self.private(runner);
+            // First the names of all files that may have come.
+            private.ask(&["read-tree", "--reset", merged])?;
+            private.ask(&["read-tree", "--reset", "-u", there])?;
+        }
+        self.end_moving()
+    }
+
+    fn end_moving(&self) -> Result<(), Fault> {
+        let path = self.git_dir().join(MOVING);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("remove", &path)(error)),
+            _ => Ok(()),
+        }
     }
 
     /// Merges two commits without touching a file.
@@ -180,6 +211,7 @@ impl Worktrees {
         candidate: &Candidate,
     ) -> Result<Option<Prepared<'g>>, Fault> {
         let lock = self.lock(runner, "merge.lock")?;
+        self.settle_locked(runner, &clone.record.workspace)?;
         let workspace = Repo::workspace(runner, clone.record.workspace.as_ref())?;
         if workspace.commit_of("HEAD")? != candidate.onto {
             return Ok(None);
@@ -197,17 +229,18 @@ impl Prepared<'_> {
         let private = clone.private(runner);
         let Candidate { onto, result, merged, .. } = candidate;
         if merged != onto {
-            let put = put_files(runner, workspace, onto, merged);
-            if let Err(Fault::Git(said)) = put {
-                let said = said.trim_start_matches("git read-tree: error: ");
-                let problem = format!("the workspace has changes that are not committed: {said}");
-                let conflict = clone.conflict(&private, (onto, result), Vec::new(), Some(problem))?;
+            let (problem, paths) = match clone.change_workspace(runner, workspace, (onto, merged))? {
+                Changed::Landed => (None, Vec::new()),
+                Changed::Moved => return Ok(Landing::Moved),
+                Changed::InTheWay(paths) => (Some(in_the_way(&paths)), paths),
+                Changed::Staged(said) => {
+                    let said = said.trim_start_matches("git read-tree: ").trim_start_matches("error: ");
+                    (Some(format!("the workspace has staged changes: {said}")), Vec::new())
+                }
+            };
+            if problem.is_some() {
+                let conflict = clone.conflict(&private, (onto, result), paths, problem)?;
                 return Ok(Landing::Conflict(conflict));
-            }
-            put?;
-            let told = format!("writ: merge {}", clone.reference());
-            if workspace.ask(&["update-ref", "-m", &told, "HEAD", merged, onto]).is_err() {
-                return Ok(Landing::Moved);
             }
         }
         // Checks may have left files, which are no part of the work.
@@ -238,17 +271,12 @@ impl Worktree {
     }
 }
 
-/// Changes the index and the files of the workspace from one commit to another, only where they differ.
-fn put_files(runner: &Runner<'_>, workspace: &Repo<'_>, from: &str, to: &str) -> Result<(), Fault> {
-    for _ in 1..INDEX_TRIES {
-        // Files that were only touched must not look like edits. It ends with 1 if there are others.
-        workspace.says(&["update-index", "-q", "--refresh"])?;
-        match workspace.ask(&["read-tree", "-m", "-u", from, to]) {
-            Err(Fault::Git(said)) if said.contains("index.lock") => {
-                runner.launcher.pause(limits::HINDRANCE_POLL);
-            }
-            other => return other.map(drop),
-        }
-    }
-    workspace.ask(&["read-tree", "-m", "-u", from, to]).map(drop)
+/// Paths that a reason names.
+const NAMED_MAX: usize = 5;
+
+fn in_the_way(paths: &[String]) -> String {
+    let named = paths.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<&str>>().join(", ");
+    let more = paths.len().saturating_sub(NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("it would overwrite changes that are not committed, or files that are not tracked: {named}{more}")
 }

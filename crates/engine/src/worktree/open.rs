@@ -32,8 +32,13 @@ impl Worktrees {
     /// workspace has changes of tracked files that are not committed.
     pub fn open(&self, runner: &Runner<'_>, order: &Order<'_>) -> Result<Worktree, Fault> {
         let directory = directory_of(self.root()?, order.run.as_str(), order.name);
+        self.settle(runner, order.workspace)?;
         match Worktree::read(&directory) {
-            Ok(known) if known.tree().is_dir() => return Ok(known),
+            Ok(known) if known.has_tree() => {
+                known.unlock()?;
+                known.move_back(runner)?;
+                return Ok(known);
+            }
             Ok(known) => {
                 let place = known.tree().display().to_string();
                 return Err(Fault::Damaged(format!("the clone of the task is gone from {place}")));
@@ -57,7 +62,7 @@ impl Worktrees {
             fs::remove_dir_all(&directory).map_err(io("remove", &directory))?;
         }
         fs::create_dir_all(&directory).map_err(io("make", &directory))?;
-        let clone = Worktree { directory, record, landed: None };
+        let clone = Worktree { directory, record, landed: None, underway: None };
         clone.fill(runner, &workspace, order.workspace)?;
         clone.write()?;
         Ok(clone)
@@ -96,6 +101,17 @@ impl Worktrees {
 }
 
 impl Worktree {
+    /// Removes the locks that a git of an engine that died left in writ's own repository. Nobody else uses it.
+    fn unlock(&self) -> Result<(), Fault> {
+        let heads = self.git_dir().join("refs/heads");
+        for path in super::entries(&self.git_dir())?.into_iter().chain(super::entries(&heads)?) {
+            if path.extension().is_some_and(|extension| extension == "lock") {
+                fs::remove_file(&path).map_err(io("remove", &path))?;
+            }
+        }
+        Ok(())
+    }
+
     fn fill(&self, runner: &Runner<'_>, workspace: &Repo<'_>, from: &Path) -> Result<(), Fault> {
         let (tree, git, base) = (self.tree(), self.git_dir(), &self.record.base);
         let outside = Repo::none(runner, &self.directory);
