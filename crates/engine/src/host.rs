@@ -472,6 +472,7 @@ fn snapshot_error(fault: snapshots::Fault) -> Error {
         Fault::EndUnknown(_) => Error::new(ErrorCode::WrongState, message)
             .hint("continue the run, which looks at what the attempt left: `writ run --continue RUN`"),
         Fault::Damaged(_) => Error::new(ErrorCode::Corrupt, message).hint("restore the files from git or a backup"),
+        Fault::OtherVersion(_) => Error::new(ErrorCode::Corrupt, message).hint("use the version of writ that wrote it"),
         Fault::InUse => Error::new(ErrorCode::Busy, message).hint("try again"),
         Fault::Partial(_) => Error::new(ErrorCode::TooLarge, message).hint("name smaller directories in `writes`"),
         Fault::Stopped => Error::new(ErrorCode::Bug, message),

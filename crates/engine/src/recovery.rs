@@ -53,6 +53,14 @@ pub(crate) fn decide(expected: usize, checks: &[CheckSeen], may_rerun: bool) -> 
     }
 }
 
+/// A task runs again only with the files that it had before, if its plan asks for rollback.
+pub(crate) fn after_rollback(decision: Decision, is_clean: bool) -> Decision {
+    match (decision, is_clean) {
+        (Decision::Rerun, false) => Decision::Parked,
+        (Decision::Verified | Decision::Rerun | Decision::Parked, _) => decision,
+    }
+}
+
 /// Brings every interrupted task of the run into a state from which the scheduler can continue. Leaves the rest
 /// unchanged after a request to stop.
 pub(crate) fn recover(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
@@ -130,9 +138,15 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         }
         Decision::Rerun | Decision::Parked => None,
     };
+    let is_wanted_back = is_wanted_back(dispatcher, task, last);
     let may_roll_back = may_roll_back && (is_unfinished || decision == Decision::Rerun);
     let rolled = if may_roll_back { roll_back(dispatcher, task, last)? } else { None };
-    let reason = &reason(decision, lost_to.as_ref(), rolled.as_ref().map(|rolled| rolled.told.as_str()));
+    // Who asks for a parked task to run again has seen what the rollback left.
+    let is_asked = dispatcher.settings.rerun_parked && last.state == AttemptState::Unknown;
+    let is_clean = is_asked || !is_wanted_back || rolled.as_ref().is_some_and(|rolled| rolled.is_whole);
+    let decision = after_rollback(decision, is_clean);
+    let told = rolled.as_ref().map(|rolled| rolled.told.as_str());
+    let reason = &reason(decision, lost_to.as_ref(), (told, is_clean));
     let mark = dispatcher.pipeline.mark();
     rolled.and_then(|rolled| rolled.entry).into_iter().for_each(|entry| dispatcher.note(entry));
     let state = match decision {
@@ -200,8 +214,11 @@ fn note_decision(dispatcher: &mut Dispatcher<'_>, decision: Decision, reason: &s
 }
 
 /// Why it was decided so, who has its locks by now, and what was taken back.
-fn reason(decision: Decision, lost_to: Option<&Held>, rolled: Option<&str>) -> String {
+fn reason(decision: Decision, lost_to: Option<&Held>, (rolled, is_clean): (Option<&str>, bool)) -> String {
     let why = match decision {
+        Decision::Parked if !is_clean => {
+            "it was interrupted, and what it changed was not taken back completely, so it is not run again"
+        }
         Decision::Verified => "its checks pass, so it had finished",
         Decision::Rerun => "it was interrupted and may be run again",
         Decision::Parked => {

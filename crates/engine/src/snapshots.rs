@@ -25,9 +25,9 @@ use rustix::fs::{FlockOperation, flock};
 pub use restore::Job;
 pub use take::Subject;
 
-use objects::Objects;
+use objects::{Bounds, Objects};
 use place::Place;
-use record::{Record, Side};
+use record::{Record, Side, Unreadable};
 
 /// Where snapshots are kept. Without a directory nothing is.
 #[derive(Debug, Clone, Default)]
@@ -48,6 +48,8 @@ pub enum Fault {
     EndUnknown(AttemptId),
     #[error("the snapshot of attempt {0} is damaged")]
     Damaged(AttemptId),
+    #[error("the snapshot of attempt {0} has a form that this version of writ does not know")]
+    OtherVersion(AttemptId),
     #[error("the snapshots are in use; waited {} s (SNAPSHOTS_WAIT_MAX)", limits::SNAPSHOTS_WAIT_MAX.as_secs())]
     InUse,
     #[error("the workspace could not be looked at as a whole: {0}")]
@@ -74,8 +76,17 @@ pub(crate) fn copy_inside(root: &Path, from: &[u8], to: &[u8]) -> io::Result<boo
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
-    place.write(to, |into| objects::copy(&file, into).map(drop))?;
+    let bounds = bounds(None);
+    place.write(to, |into| objects::copy(&file, into, &bounds).map(drop))?;
     Ok(true)
+}
+
+/// What one snapshot or rollback that begins now may read.
+fn bounds(file_bytes_max: Option<u64>) -> Bounds {
+    Bounds {
+        bytes_max: file_bytes_max.unwrap_or(limits::SNAPSHOT_FILE_BYTES_MAX),
+        deadline: Some(Instant::now() + limits::SNAPSHOT_TIME_MAX),
+    }
 }
 
 /// Writes a file of a workspace as a whole, without following links.
@@ -173,7 +184,10 @@ impl Snapshots {
     fn load(&self, attempt: &AttemptId, side: Side) -> Result<Option<Record>, Fault> {
         let path = self.record_path(attempt, side).ok_or(Fault::Nowhere)?;
         match fs::read(&path) {
-            Ok(bytes) => Record::read(&bytes).map(Some).ok_or_else(|| Fault::Damaged(attempt.clone())),
+            Ok(bytes) => Record::read(&bytes).map(Some).map_err(|why| match why {
+                Unreadable::Damaged => Fault::Damaged(attempt.clone()),
+                Unreadable::Unknown => Fault::OtherVersion(attempt.clone()),
+            }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Fault::io(format!("could not read {}", path.display()))(error)),
         }

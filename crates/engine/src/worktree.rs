@@ -225,7 +225,8 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, Fault> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(io("read", directory)(error)),
     };
-    let mut paths: Vec<PathBuf> = found.flatten().map(|entry| entry.path()).collect();
+    let paths = found.map(|entry| entry.map(|entry| entry.path()).map_err(io("read", directory)));
+    let mut paths = paths.collect::<Result<Vec<PathBuf>, Fault>>()?;
     paths.sort();
     Ok(paths)
 }

@@ -199,6 +199,8 @@ pub struct KeptSnapshot {
 /// Which snapshots are removed.
 #[derive(Debug, Clone)]
 pub struct Collection {
+    /// Attempts whose snapshots were listed. Others are newer than the question who needs them, and stay.
+    pub listed: BTreeSet<AttemptId>,
     /// Attempts whose snapshots stay, however old they are.
     pub held: BTreeSet<AttemptId>,
     /// Older ones go.

@@ -277,6 +277,7 @@ fn a_rollback_that_is_killed_is_finished_by_the_same_command() {
     // The last one may have ended before it was killed.
     let last = rolled(&cli, &["edit"]);
     assert!(last.stdout.contains("rolled back already") || last.json()["success"] == true, "{last}");
+    assert!(killed > 0, "none was killed");
     assert_eq!(picture(&src), before, "{killed} were killed");
     cli.run(["audit", "verify"]).success();
 }
@@ -297,6 +298,33 @@ fn an_engine_that_dies_leaves_what_a_rollback_needs() {
     drop(run.kill_nine());
     let shown = cli.run(["run", "--continue", "@last"]).success().to_owned();
     assert_eq!(picture(&src), before, "{shown}");
+}
+
+#[test]
+fn an_interrupted_task_that_could_not_be_taken_back_is_not_run_again() {
+    let cli = writ();
+    let src = project(&cli);
+    let line = format!("echo x >> runs; {EDITS}; touch started; sleep 600");
+    let task = with(
+        writing("edit", &line, "src"),
+        json!({"rollback": true, "retry_safe": true, "scratch": ["started", "runs"]}),
+    );
+    cli.scratch().write(cli.project().join("plan.json"), plan([task]).to_string());
+    let run = cli.spawn(["run", "plan.json"]);
+    eventually(Duration::from_secs(30), "the task works", || cli.project().join("started").exists());
+    drop(run.kill_nine());
+    // The content of one file is lost, so the file cannot come back.
+    let digest = contract::digest::of_bytes(b"this is a\n");
+    let (first, rest) = digest["sha256:".len()..].split_at(2);
+    let objects = cli.db().with_file_name("writ.db.snapshots").join("objects");
+    fs::remove_file(objects.join(first).join(rest)).unwrap();
+    cli.run(["run", "--continue", "@last"]).fails_with(1);
+    let shown = cli.run(["runs", "show", "@last", "--output", "json"]).success().json();
+    assert_eq!(shown["data"]["tasks"][0]["status"], "blocked", "{shown}");
+    assert!(shown.to_string().contains("what it changed was not taken back completely"), "{shown}");
+    assert_eq!(fs::read_to_string(cli.project().join("runs")).unwrap(), "x\n");
+    // A person may decide otherwise.
+    assert_eq!(fs::read_to_string(src.join("a")).unwrap(), "changed\n");
 }
 
 #[test]

@@ -41,6 +41,8 @@ pub(super) struct Isolated {
     rounds: u32,
     /// Since when its merge waits for the locks of others.
     waits_since_ms: Option<i64>,
+    /// When its setup commands must have ended, once one was started.
+    pub(super) setup_until_ms: Option<i64>,
 }
 
 /// Why the work of a task is not in the workspace.
@@ -168,6 +170,7 @@ impl<'d> Dispatcher<'d> {
             landed: None,
             rounds: 0,
             waits_since_ms: None,
+            setup_until_ms: None,
         };
         self.clones.insert(task, isolated);
         Ok(())

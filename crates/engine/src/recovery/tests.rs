@@ -25,6 +25,13 @@ fn checks_decide_first_then_what_the_plan_calls_safe_then_a_person() {
 }
 
 #[test]
+fn a_task_that_was_not_taken_back_is_not_run_again() {
+    assert_eq!(after_rollback(Decision::Rerun, false), Decision::Parked);
+    assert_eq!(after_rollback(Decision::Rerun, true), Decision::Rerun);
+    assert_eq!(after_rollback(Decision::Verified, false), Decision::Verified);
+}
+
+#[test]
 fn every_decision_has_a_legal_path_from_both_states() {
     let cases = [
         (Decision::Verified, Status::Blocked, vec![Status::InProgress, Status::Done]),

@@ -1,6 +1,6 @@
 //! Lists snapshots, and removes those that are old or too many, with the contents that only they had.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -20,13 +20,21 @@ use super::{Fault, Snapshots};
 /// The file with the time of the last collection that a run made.
 const COLLECTED: &str = "collected";
 
-/// One snapshot as a collection sees it.
+/// One snapshot as a collection sees it. What it contains is read again where it matters: all together may not fit into memory.
 struct Candidate {
     attempt: AttemptId,
     at: Timestamp,
-    contents: BTreeSet<Digest>,
     record_bytes: u64,
-    is_damaged: bool,
+    condition: Condition,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Condition {
+    Readable,
+    /// Nobody can use it.
+    Damaged,
+    /// Another version may, and what it needs is not known.
+    Unknown,
 }
 
 impl Snapshots {
@@ -54,52 +62,61 @@ impl Snapshots {
         Ok(kept)
     }
 
-    /// Removes what the collection names. Waits until nobody takes a snapshot or rolls back.
+    /// Removes what the collection names. Waits until nobody takes a snapshot or rolls back. Nothing is removed if a record
+    /// cannot be read now.
     pub fn collect(&self, collection: &Collection) -> Result<Collected, Fault> {
         let alone = || self.hold(FlockOperation::NonBlockingLockExclusive);
         let _hold = if collection.is_preview { None } else { Some(alone()?) };
         let objects = if collection.is_preview { self.objects_as_they_are()? } else { self.objects()? };
-        let sizes = sizes(objects.directory()).map_err(Fault::io("could not read the content store"))?;
-        let mut candidates = self.candidates()?;
+        let kept = Contents::in_directory(objects.directory());
+        let mut contents = kept.map_err(Fault::io("could not read the content store"))?;
+        let mut candidates = self.candidates(&mut contents)?;
         candidates.sort_by(|one, two| (one.at, &one.attempt).cmp(&(two.at, &two.attempt)));
-        let mut users: BTreeMap<Digest, usize> = BTreeMap::new();
-        for candidate in &candidates {
-            candidate.contents.iter().for_each(|digest| *users.entry(*digest).or_default() += 1);
+        // Any content could be one that it needs.
+        let are_all_needed = candidates.iter().any(|one| one.condition == Condition::Unknown);
+        let records: u64 = candidates.iter().map(|one| one.record_bytes).sum();
+        let mut collected = Collected { before_bytes: contents.bytes() + records, ..Collected::default() };
+        let mut left = collected.before_bytes;
+        if !are_all_needed {
+            left -= contents.unused().map(|content| content.bytes).sum::<u64>();
         }
-        let mut collected = Collected { before_bytes: sizes.values().sum(), ..Collected::default() };
-        collected.before_bytes += candidates.iter().map(|one| one.record_bytes).sum::<u64>();
-        let unused = sizes.iter().filter(|(digest, _)| !users.contains_key(*digest));
-        let unused: Vec<Digest> = unused.map(|(digest, _)| *digest).collect();
-        let mut gone: BTreeSet<Digest> = unused.into_iter().collect();
-        let mut left = collected.before_bytes - gone.iter().map(|digest| sizes[digest]).sum::<u64>();
         for candidate in &candidates {
-            if collection.held.contains(&candidate.attempt) && !candidate.is_damaged {
+            if is_needed(collection, candidate) {
                 collected.held += 1;
                 continue;
             }
-            if candidate.at >= collection.cutoff && left <= collection.bytes_max {
+            let is_too_much = left > collection.bytes_max && !are_all_needed;
+            if candidate.at >= collection.cutoff && !is_too_much {
                 continue;
             }
+            let freed = contents.release(&self.contents_of(&candidate.attempt)?);
             left = left.saturating_sub(candidate.record_bytes);
-            for digest in &candidate.contents {
-                let count = users.get_mut(digest).expect("BUG: counted above");
-                *count -= 1;
-                if *count == 0 && gone.insert(*digest) {
-                    left = left.saturating_sub(sizes.get(digest).copied().unwrap_or(0));
-                }
-            }
+            left = left.saturating_sub(if are_all_needed { 0 } else { freed });
             collected.snapshots += 1;
             if !collection.is_preview {
                 self.forget(&candidate.attempt);
             }
         }
-        collected.contents = gone.iter().filter(|digest| sizes.contains_key(*digest)).count() as u64;
         collected.left_bytes = left;
+        let gone: Vec<Digest> = contents.unused().map(|content| content.digest).collect();
+        let gone = if are_all_needed { Vec::new() } else { gone };
+        collected.contents = gone.len() as u64;
         if !collection.is_preview {
-            let removed = remove(&objects, &gone);
+            let removed = remove(&objects, &gone).and_then(|()| self.remove_unfinished());
             removed.map_err(Fault::io("could not remove old contents"))?;
         }
         Ok(collected)
+    }
+
+    /// Records that were not written to their end. Nobody is writing one: this is the only one that uses the snapshots now.
+    fn remove_unfinished(&self) -> io::Result<()> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        for entry in fs::read_dir(directory)?.flatten() {
+            if entry.path().extension().is_some_and(|extension| extension == "tmp") {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether the last collection is long ago, by the same clock.
@@ -133,35 +150,132 @@ impl Snapshots {
         Ok(listing.flatten().filter_map(name).collect())
     }
 
-    fn candidates(&self) -> Result<Vec<Candidate>, Fault> {
+    /// Every snapshot, after counting who uses which content.
+    fn candidates(&self, contents: &mut Contents) -> Result<Vec<Candidate>, Fault> {
         let mut candidates = Vec::new();
         for attempt in self.attempts()? {
             let mut candidate = Candidate {
                 attempt: attempt.clone(),
                 at: Timestamp::from_millis(0),
-                contents: BTreeSet::new(),
                 record_bytes: 0,
-                is_damaged: false,
+                condition: Condition::Readable,
             };
+            let mut digests = BTreeSet::new();
             for side in [Side::Before, Side::After] {
                 let path = self.record_path(&attempt, side).ok_or(Fault::Nowhere)?;
                 candidate.record_bytes += fs::metadata(path).map_or(0, |meta| meta.len());
                 match self.load(&attempt, side) {
                     Ok(Some(record)) => {
                         candidate.at = candidate.at.max(record.header.at);
-                        candidate.contents.extend(record.tree.values().filter_map(content));
+                        digests.extend(record.tree.values().filter_map(content));
                     }
                     Ok(None) => {}
-                    // Nobody can use it.
-                    Err(_) => candidate.is_damaged = true,
+                    Err(Fault::OtherVersion(_)) => candidate.condition = Condition::Unknown,
+                    Err(Fault::Damaged(_)) if candidate.condition == Condition::Readable => {
+                        candidate.condition = Condition::Damaged;
+                    }
+                    Err(Fault::Damaged(_)) => {}
+                    Err(fault) => return Err(fault),
                 }
             }
-            if candidate.is_damaged {
+            contents.count(&digests);
+            if candidate.condition == Condition::Damaged {
                 candidate.at = Timestamp::from_millis(0);
             }
             candidates.push(candidate);
         }
         Ok(candidates)
+    }
+
+    /// The contents of one snapshot, as far as its records can be read.
+    fn contents_of(&self, attempt: &AttemptId) -> Result<BTreeSet<Digest>, Fault> {
+        let mut digests = BTreeSet::new();
+        for side in [Side::Before, Side::After] {
+            match self.load(attempt, side) {
+                Ok(Some(record)) => digests.extend(record.tree.values().filter_map(content)),
+                Ok(None) | Err(Fault::Damaged(_)) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        Ok(digests)
+    }
+}
+
+/// Whether a snapshot stays however old it is.
+fn is_needed(collection: &Collection, candidate: &Candidate) -> bool {
+    let Candidate { attempt, condition, .. } = candidate;
+    match condition {
+        Condition::Damaged => false,
+        Condition::Unknown => true,
+        Condition::Readable => !collection.listed.contains(attempt) || collection.held.contains(attempt),
+    }
+}
+
+/// A content, the space that it takes, and how many snapshots have it.
+struct Content {
+    digest: Digest,
+    bytes: u64,
+    users: u32,
+}
+
+/// Every content of the store, sorted by digest. There are at most as many as `SNAPSHOTS_BYTES_MAX` has blocks.
+struct Contents(Vec<Content>);
+
+impl Contents {
+    fn bytes(&self) -> u64 {
+        self.0.iter().map(|content| content.bytes).sum()
+    }
+
+    fn unused(&self) -> impl Iterator<Item = &Content> {
+        self.0.iter().filter(|content| content.users == 0)
+    }
+
+    fn get(&mut self, digest: &Digest) -> Option<&mut Content> {
+        let at = self.0.binary_search_by(|content| content.digest.cmp(digest)).ok()?;
+        self.0.get_mut(at)
+    }
+
+    /// One more snapshot has them.
+    fn count(&mut self, digests: &BTreeSet<Digest>) {
+        for digest in digests {
+            if let Some(content) = self.get(digest) {
+                content.users += 1;
+            }
+        }
+    }
+
+    /// One snapshot less has them. Returns the space of those that none has now.
+    fn release(&mut self, digests: &BTreeSet<Digest>) -> u64 {
+        let mut freed = 0;
+        for digest in digests {
+            if let Some(content) = self.get(digest) {
+                content.users -= 1;
+                freed += if content.users == 0 { content.bytes } else { 0 };
+            }
+        }
+        freed
+    }
+
+    fn in_directory(directory: &Path) -> io::Result<Self> {
+        let mut contents = Vec::new();
+        if !directory.exists() {
+            return Ok(Self(contents));
+        }
+        for part in fs::read_dir(directory)?.flatten() {
+            let prefix = part.file_name().into_string().unwrap_or_default();
+            if prefix.len() != 2 {
+                continue;
+            }
+            for entry in fs::read_dir(part.path())?.flatten() {
+                let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+                let Ok(meta) = entry.metadata() else { continue };
+                if let Some(digest) = parsed(&name) {
+                    contents.push(Content { digest, bytes: meta.blocks() * 512, users: 0 });
+                }
+            }
+        }
+        contents.sort_unstable_by(|one, two| one.digest.cmp(&two.digest));
+        Ok(Self(contents))
     }
 }
 
@@ -170,28 +284,6 @@ fn content(node: &Node) -> Option<Digest> {
         Node::File { digest, .. } | Node::Link { digest } => Some(*digest),
         Node::Directory { .. } | Node::Special { .. } | Node::Unread { .. } => None,
     }
-}
-
-/// Every content and the space that it takes.
-fn sizes(directory: &Path) -> io::Result<BTreeMap<Digest, u64>> {
-    let mut sizes = BTreeMap::new();
-    if !directory.exists() {
-        return Ok(sizes);
-    }
-    for part in fs::read_dir(directory)?.flatten() {
-        let prefix = part.file_name().into_string().unwrap_or_default();
-        if prefix.len() != 2 {
-            continue;
-        }
-        for entry in fs::read_dir(part.path())?.flatten() {
-            let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
-            let Ok(meta) = entry.metadata() else { continue };
-            if let Some(digest) = parsed(&name) {
-                sizes.insert(digest, meta.blocks() * 512);
-            }
-        }
-    }
-    Ok(sizes)
 }
 
 fn parsed(hex: &str) -> Option<Digest> {
@@ -206,7 +298,7 @@ fn parsed(hex: &str) -> Option<Digest> {
     Some(digest)
 }
 
-fn remove(objects: &Objects, gone: &BTreeSet<Digest>) -> io::Result<()> {
+fn remove(objects: &Objects, gone: &[Digest]) -> io::Result<()> {
     for digest in gone {
         match fs::remove_file(objects.path(digest)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

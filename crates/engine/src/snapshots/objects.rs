@@ -1,11 +1,15 @@
-//! The content store: one file per content, named by its digest, written whole or not at all.
+//! The content store: one file per content, named by its digest, which it gets when it is on the disk.
+//!
+//! So a name can be trusted even after the power failed.
 
 use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use contract::digest;
 
@@ -23,8 +27,17 @@ const SYNCED_ALONE_MAX: usize = 16;
 #[derive(Debug)]
 pub(super) struct Objects {
     directory: PathBuf,
-    /// Contents that were put and are not synced yet.
-    placed: RefCell<Vec<PathBuf>>,
+    /// Contents that were put and are not synced yet, with their lengths, under temporary names.
+    fresh: RefCell<BTreeMap<Digest, (PathBuf, u64)>>,
+}
+
+impl Drop for Objects {
+    fn drop(&mut self) {
+        for (path, _) in self.fresh.get_mut().values() {
+            // A collection removes what is left.
+            fs::remove_file(path).ok();
+        }
+    }
 }
 
 /// What was put into the store.
@@ -35,6 +48,33 @@ pub(super) struct Stored {
     /// It shares its blocks with the file it was taken from.
     pub(super) is_cloned: bool,
     pub(super) is_new: bool,
+}
+
+/// How much of a file is read, and until when: a task may leave one of any size.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    pub(super) bytes_max: u64,
+    pub(super) deadline: Option<Instant>,
+}
+
+impl Bounds {
+    /// For contents that were bounded when they were taken in.
+    pub(super) const NONE: Bounds = Bounds { bytes_max: u64::MAX, deadline: None };
+
+    /// Why a file is not read any further.
+    pub(super) fn check(&self, bytes: u64) -> io::Result<()> {
+        if bytes > self.bytes_max {
+            return Err(io::Error::other(self.too_large()));
+        }
+        if self.deadline.is_some_and(|deadline| Instant::now() > deadline) {
+            return Err(io::Error::other("the snapshot took too long (SNAPSHOT_TIME_MAX)"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn too_large(&self) -> String {
+        format!("it is larger than {} bytes (SNAPSHOT_FILE_BYTES_MAX)", self.bytes_max)
+    }
 }
 
 /// How a copy was made.
@@ -48,16 +88,27 @@ impl Objects {
     pub(super) fn at(snapshots: &Path) -> io::Result<Self> {
         let directory = snapshots.join("objects");
         fs::DirBuilder::new().recursive(true).mode(0o700).create(directory.join("tmp"))?;
-        Ok(Self { directory, placed: RefCell::default() })
+        Ok(Self { directory, fresh: RefCell::default() })
     }
 
     /// Without making anything.
     pub(super) fn as_they_are(snapshots: &Path) -> Self {
-        Self { directory: snapshots.join("objects"), placed: RefCell::default() }
+        Self { directory: snapshots.join("objects"), fresh: RefCell::default() }
     }
 
-    pub(super) fn has(&self, digest: &Digest) -> bool {
-        self.path(digest).exists()
+    /// Whether it has a content of this length. One that is shorter was not written by this version.
+    pub(super) fn has(&self, digest: &Digest, length: u64) -> bool {
+        self.length(digest) == Some(length)
+    }
+
+    /// Whether it has a content of whatever length: the target of a link.
+    pub(super) fn has_some(&self, digest: &Digest) -> bool {
+        self.length(digest).is_some()
+    }
+
+    fn length(&self, digest: &Digest) -> Option<u64> {
+        let fresh = self.fresh.borrow().get(digest).map(|(_, length)| *length);
+        fresh.or_else(|| fs::metadata(self.path(digest)).ok().map(|meta| meta.len()))
     }
 
     pub(super) fn path(&self, digest: &Digest) -> PathBuf {
@@ -71,12 +122,12 @@ impl Objects {
     }
 
     /// Takes in what a file contains now.
-    pub(super) fn put_file(&self, from: &File) -> io::Result<Stored> {
-        let fresh = self.fresh();
+    pub(super) fn put_file(&self, from: &File, bounds: &Bounds) -> io::Result<Stored> {
+        let fresh = self.temporary();
         let put = || {
             let into = private().open(&fresh)?;
-            let Copied { digest, bytes, is_cloned } = copy(from, &into)?;
-            let is_new = self.place(&fresh, &digest)?;
+            let Copied { digest, bytes, is_cloned } = copy(from, &into, bounds)?;
+            let is_new = self.place(&fresh, digest, bytes)?;
             Ok(Stored { digest, bytes, is_cloned, is_new })
         };
         let stored = put();
@@ -89,12 +140,13 @@ impl Objects {
     /// Takes in some bytes: the target of a link. Also says whether they are new.
     pub(super) fn put_bytes(&self, bytes: &[u8]) -> io::Result<(Digest, bool)> {
         let digest = digest::raw_of_bytes(bytes);
-        if self.has(&digest) {
+        let length = bytes.len() as u64;
+        if self.has(&digest, length) {
             return Ok((digest, false));
         }
-        let fresh = self.fresh();
+        let fresh = self.temporary();
         private().open(&fresh)?.write_all_at(bytes, 0)?;
-        Ok((digest, self.place(&fresh, &digest)?))
+        Ok((digest, self.place(&fresh, digest, length)?))
     }
 
     pub(super) fn read(&self, digest: &Digest) -> io::Result<Vec<u8>> {
@@ -105,37 +157,43 @@ impl Objects {
     /// Copies a content into an empty file.
     pub(super) fn copy_to(&self, digest: &Digest, into: &File) -> io::Result<()> {
         let from = File::open(self.path(digest))?;
-        let copied = copy(&from, into)?;
+        let copied = copy(&from, into, &Bounds::NONE)?;
         if copied.digest == *digest { Ok(()) } else { Err(damaged()) }
     }
 
-    /// Makes sure that everything that was put is on the disk.
+    /// Makes sure that everything that was put is on the disk, and gives it its name.
     pub(super) fn sync(&self) -> io::Result<()> {
-        let placed = self.placed.take();
-        if placed.len() > SYNCED_ALONE_MAX {
-            return sync_around(&File::open(&self.directory)?);
+        let mut fresh = self.fresh.borrow_mut();
+        if fresh.is_empty() {
+            return Ok(());
         }
-        let mut directories: Vec<&Path> = placed.iter().filter_map(|path| path.parent()).collect();
-        directories.sort_unstable();
-        directories.dedup();
-        let all = placed.iter().map(PathBuf::as_path).chain(directories).chain([self.directory.as_path()]);
-        all.into_iter().try_for_each(|path| File::open(path)?.sync_all())
+        if fresh.len() > SYNCED_ALONE_MAX {
+            sync_around(&File::open(&self.directory)?)?;
+        } else {
+            fresh.values().try_for_each(|(path, _)| File::open(path)?.sync_all())?;
+        }
+        let mut directories = BTreeSet::from([self.directory.clone()]);
+        while let Some((digest, (from, _))) = fresh.pop_first() {
+            let path = self.path(&digest);
+            let parent = path.parent().expect("BUG: it was joined to one").to_owned();
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent)?;
+            fs::rename(from, &path)?;
+            directories.insert(parent);
+        }
+        directories.iter().try_for_each(|path| File::open(path)?.sync_all())
     }
 
-    fn place(&self, fresh: &Path, digest: &Digest) -> io::Result<bool> {
-        let path = self.path(digest);
-        if path.exists() {
+    /// Keeps what was written until it is synced. False if it is there already.
+    fn place(&self, fresh: &Path, digest: Digest, length: u64) -> io::Result<bool> {
+        if self.has(&digest, length) {
             fs::remove_file(fresh)?;
             return Ok(false);
         }
-        let parent = path.parent().expect("BUG: it was joined to one");
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
-        fs::rename(fresh, &path)?;
-        self.placed.borrow_mut().push(path);
+        self.fresh.borrow_mut().insert(digest, (fresh.to_owned(), length));
         Ok(true)
     }
 
-    fn fresh(&self) -> PathBuf {
+    fn temporary(&self) -> PathBuf {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         self.directory.join("tmp").join(format!("{}-{number}", std::process::id()))
@@ -162,10 +220,11 @@ pub(super) fn sync_around(directory: &File) -> io::Result<()> {
 }
 
 /// Copies a file by sharing its blocks where the file system can, and otherwise without its holes.
-pub(super) fn copy(from: &File, into: &File) -> io::Result<Copied> {
+pub(super) fn copy(from: &File, into: &File, bounds: &Bounds) -> io::Result<Copied> {
+    bounds.check(from.metadata()?.len())?;
     #[cfg(target_os = "linux")]
     if rustix::fs::ioctl_ficlone(into, from).is_ok() {
-        let (digest, bytes) = digest_of(into)?;
+        let (digest, bytes) = digest_of(into, bounds)?;
         return Ok(Copied { digest, bytes, is_cloned: true });
     }
     let mut from = from;
@@ -183,6 +242,7 @@ pub(super) fn copy(from: &File, into: &File) -> io::Result<Copied> {
             }
         }
         at += got as u64;
+        bounds.check(at)?;
         if got < buffer.len() {
             break;
         }
@@ -192,7 +252,8 @@ pub(super) fn copy(from: &File, into: &File) -> io::Result<Copied> {
 }
 
 /// The digest and the length of a file.
-pub(super) fn digest_of(file: &File) -> io::Result<(Digest, u64)> {
+pub(super) fn digest_of(file: &File, bounds: &Bounds) -> io::Result<(Digest, u64)> {
+    bounds.check(file.metadata()?.len())?;
     let mut file = file;
     file.seek(SeekFrom::Start(0))?;
     let mut running = digest::Running::default();
@@ -202,6 +263,7 @@ pub(super) fn digest_of(file: &File) -> io::Result<(Digest, u64)> {
         let got = filled(file, &mut buffer)?;
         running.update(&buffer[..got]);
         length += got as u64;
+        bounds.check(length)?;
         if got < buffer.len() {
             return Ok((running.finish_raw(), length));
         }

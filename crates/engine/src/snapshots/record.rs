@@ -59,6 +59,15 @@ pub(super) struct Record {
     pub(super) ignored: Vec<Vec<u8>>,
 }
 
+/// Why a record cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unreadable {
+    /// It is not what was written.
+    Damaged,
+    /// It has a form that this version does not know.
+    Unknown,
+}
+
 impl Record {
     /// Writes it whole. On the disk when this returns.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
@@ -95,12 +104,18 @@ impl Record {
         Ok(bytes)
     }
 
-    /// `None` if it is damaged.
-    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
-        let (body, checksum) = bytes.split_at_checked(bytes.len().checked_sub(CHECKSUM_BYTES)?)?;
-        if digest::raw_of_bytes(body) != *checksum {
-            return None;
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, Unreadable> {
+        if !bytes.starts_with(MAGIC) {
+            return Err(Unreadable::Unknown);
         }
+        let body = bytes.len().checked_sub(CHECKSUM_BYTES).and_then(|length| bytes.split_at_checked(length));
+        let whole = body.filter(|(body, checksum)| digest::raw_of_bytes(body) == **checksum);
+        let (body, _) = whole.ok_or(Unreadable::Damaged)?;
+        // What carries its checksum was written so: by a version that has more to say.
+        Self::parsed(body).ok_or(Unreadable::Unknown)
+    }
+
+    fn parsed(body: &[u8]) -> Option<Self> {
         let mut reader = Reader(body.strip_prefix(MAGIC)?);
         let header = serde_json::from_slice(reader.bytes()?).ok()?;
         let mut tree = Tree::new();

@@ -11,11 +11,11 @@ use contract::domain::rollback::{
 };
 use contract::domain::scope::Scope;
 
-use super::objects::Objects;
+use super::objects::{Bounds, Objects};
 use super::place::Place;
 use super::record::Side;
 use super::take::{Seen, current};
-use super::{Fault, Snapshots};
+use super::{Fault, Snapshots, bounds};
 use crate::index::{Index, Stat};
 
 /// What is taken back, or put there again.
@@ -92,12 +92,14 @@ impl Snapshots {
         let changes = self.changes(job)?;
         let place = Place::open(job.root).map_err(Fault::io("could not open the workspace"))?;
         let objects = if job.is_preview { self.objects_as_they_are()? } else { self.objects()? };
-        let mut items = items(index, &place, job, changes)?;
+        let bounds = bounds(self.file_bytes_max);
+        let mut items = items(index, &place, job, changes, &bounds)?;
         for item in items.iter_mut().filter(|item| item.is_planned()) {
             refuse_what_is_not_kept(&objects, item);
         }
         if !job.is_preview {
-            let mut work = steps::Work { place: &place, objects: &objects, steps_left: job.steps_max };
+            let (place, objects, steps_left) = (&place, &objects, job.steps_max);
+            let mut work = steps::Work { place, objects, bounds, steps_left };
             work.run(&mut items)?;
         }
         Ok(items.into_iter().map(|item| item.result).collect())
@@ -143,12 +145,13 @@ fn items(
     place: &Place,
     job: &Job<'_>,
     Changes { mut changes, scopes, steady }: Changes,
+    bounds: &Bounds,
 ) -> Result<Vec<Item>, Fault> {
     let known = |side: fn(&Change) -> Option<Node>| -> Tree {
         changes.iter().filter_map(|(path, change)| Some((path.clone(), side(change)?))).collect()
     };
     let (before, after) = (known(|change| change.before), known(|change| change.after));
-    let now = current(index, place, job.root, &scopes, &[&before, &after])?;
+    let now = current(index, place, (job.root, &scopes), &[&before, &after], bounds)?;
     if job.is_repeated {
         changes.extend(left_open(steady, &now));
     }
@@ -205,7 +208,8 @@ fn is_half_way(change: &Change, now: Option<&Node>) -> bool {
 fn refuse_what_is_not_kept(objects: &Objects, item: &mut Item) {
     let missing = match &item.change.before {
         None | Some(Node::Directory { .. }) => return,
-        Some(Node::File { digest, .. } | Node::Link { digest }) if objects.has(digest) => return,
+        Some(Node::File { digest, size, .. }) if objects.has(digest, *size) => return,
+        Some(Node::Link { digest }) if objects.has_some(digest) => return,
         // Only the mode changed.
         Some(Node::File { digest, .. }) if matches!(&item.change.after, Some(Node::File { digest: left, .. }) if left == digest) =>
         {

@@ -1,8 +1,8 @@
 //! Takes a snapshot before an attempt, and records what it left when it has ended.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::Path;
-use std::time::Instant;
 
 use contract::digest;
 use contract::domain::attempt::{AttemptId, Taken};
@@ -13,10 +13,10 @@ use contract::domain::scope::Scope;
 use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
 
-use super::objects::{Objects, Stored, digest_of};
+use super::objects::{Bounds, Objects, Stored, digest_of};
 use super::place::Place;
 use super::record::{Header, Record, Side};
-use super::{Fault, Snapshots};
+use super::{Fault, Snapshots, bounds};
 use crate::index::{How, Index, Look, Partial, Stat};
 
 /// Whose scope is looked at, and where.
@@ -44,18 +44,14 @@ impl Snapshots {
             objects: &objects,
             place: &place,
             taken: Taken::default(),
-            file_bytes_max: self.file_bytes_max.unwrap_or(limits::SNAPSHOT_FILE_BYTES_MAX),
-            deadline: Instant::now() + limits::SNAPSHOT_TIME_MAX,
-            has_put: false,
+            bounds: bounds(self.file_bytes_max),
         };
         let tree = seen.into_iter().map(|(path, (node, stat))| {
             let node = taking.keep(&path, node, &stat);
             (path, node)
         });
         let tree: Tree = tree.collect();
-        if taking.has_put {
-            objects.sync().map_err(Fault::io("could not write the content store"))?;
-        }
+        objects.sync().map_err(Fault::io("could not write the content store"))?;
         let taken = taking.taken;
         self.write(subject, Side::Before, Contents { tree, ignored, is_same: false }, taken.clone())?;
         Ok(taken)
@@ -69,7 +65,8 @@ impl Snapshots {
         };
         let place = Place::open(subject.root).map_err(Fault::io("could not open the workspace"))?;
         let scopes = &before.header.scopes;
-        let mut tree = current(index, &place, subject.root, scopes, &[&before.tree])?;
+        let bounds = bounds(self.file_bytes_max);
+        let mut tree = current(index, &place, (subject.root, scopes), &[&before.tree], &bounds)?;
         // What was there and ignored is not new, whatever the rules say by now.
         let ignored: BTreeSet<&[u8]> = before.ignored.iter().map(Vec::as_slice).collect();
         tree.retain(|path, _| before.tree.contains_key(path) || !is_in(&ignored, path));
@@ -128,13 +125,13 @@ fn seen(index: &Index, root: &Path, scopes: &[Scope]) -> Result<(Seen, Vec<Vec<u
 }
 
 /// What is in the scopes, comparable with earlier trees: what those have is looked at even if git ignores it by now; a file
-/// that was not read then and has the same stat data is the same, and any other file is read.
+/// that was not read then and has the same stat data is the same, and any other file is read, within bounds.
 pub(super) fn current(
     index: &Index,
     place: &Place,
-    root: &Path,
-    scopes: &[Scope],
+    (root, scopes): (&Path, &[Scope]),
     known: &[&Tree],
+    bounds: &Bounds,
 ) -> Result<Seen, Fault> {
     let (mut seen, _) = seen(index, root, scopes)?;
     for path in known.iter().flat_map(|tree| tree.keys()) {
@@ -149,7 +146,7 @@ pub(super) fn current(
         if known.iter().any(|tree| tree.get(path) == Some(&unread)) {
             *node = unread;
         } else if matches!(node, Node::Unread { .. }) && stat.is_file() {
-            *node = digested(place, path, stat).unwrap_or(unread);
+            *node = digested(place, path, stat, bounds).unwrap_or(unread);
         }
     }
     Ok(seen)
@@ -172,8 +169,9 @@ fn found(place: &Place, path: &[u8]) -> Option<(Node, Stat)> {
     Some((node, stat))
 }
 
-fn digested(place: &Place, path: &[u8], stat: &Stat) -> Option<Node> {
-    let (digest, size) = digest_of(&place.spot(path).ok()?.open().ok()?).ok()?;
+/// `None` if the file cannot be read, or not within bounds.
+fn digested(place: &Place, path: &[u8], stat: &Stat, bounds: &Bounds) -> Option<Node> {
+    let (digest, size) = digest_of(&place.spot(path).ok()?.open().ok()?, bounds).ok()?;
     Some(Node::File { mode: stat.mode(), size, digest })
 }
 
@@ -187,9 +185,7 @@ struct Taking<'t> {
     objects: &'t Objects,
     place: &'t Place,
     taken: Taken,
-    file_bytes_max: u64,
-    deadline: Instant,
-    has_put: bool,
+    bounds: Bounds,
 }
 
 impl Taking<'_> {
@@ -197,7 +193,7 @@ impl Taking<'_> {
     fn keep(&mut self, path: &[u8], node: Node, stat: &Stat) -> Node {
         match node {
             Node::Directory { .. } => node,
-            Node::File { digest, .. } if self.objects.has(&digest) => {
+            Node::File { digest, size, .. } if self.objects.has(&digest, size) => {
                 self.taken.files += 1;
                 node
             }
@@ -210,22 +206,19 @@ impl Taking<'_> {
     }
 
     fn keep_file(&mut self, path: &[u8], size: u64, stat: &Stat) -> Node {
-        if size > self.file_bytes_max {
-            let why = format!("it is larger than {} bytes (SNAPSHOT_FILE_BYTES_MAX)", self.file_bytes_max);
-            return self.leave(path, stat.unread(), &why);
+        if let Err(why) = self.bounds.check(size) {
+            return self.leave(path, stat.unread(), &why.to_string());
         }
         if self.taken.new_bytes.saturating_add(size) > limits::SNAPSHOT_BYTES_MAX {
             let why = "the snapshot has no room for it (SNAPSHOT_BYTES_MAX)";
             return self.leave(path, stat.unread(), why);
         }
-        if Instant::now() > self.deadline {
-            return self.leave(path, stat.unread(), "the snapshot took too long (SNAPSHOT_TIME_MAX)");
-        }
-        let stored =
-            self.place.spot(path).and_then(|spot| spot.open()).and_then(|file| self.objects.put_file(&file));
-        match stored {
+        let file = match self.place.spot(path).and_then(|spot| spot.open()) {
+            Ok(file) => file,
+            Err(error) => return self.leave(path, stat.unread(), &error.to_string()),
+        };
+        match self.objects.put_file(&file, &self.bounds) {
             Ok(Stored { digest, bytes, is_cloned, is_new }) => {
-                self.has_put |= is_new;
                 self.taken.files += 1;
                 if is_new {
                     self.taken.new_bytes += bytes;
@@ -233,19 +226,35 @@ impl Taking<'_> {
                 }
                 Node::File { mode: stat.mode(), size: bytes, digest }
             }
-            Err(error) => self.leave(path, stat.unread(), &error.to_string()),
+            Err(error) => {
+                self.note_broken(path, &error);
+                self.leave(path, stat.unread(), &error.to_string())
+            }
+        }
+    }
+
+    /// What a limit keeps out is known before; that the disk is full or a device failed is not.
+    fn note_broken(&mut self, path: &[u8], error: &io::Error) {
+        if error.raw_os_error().is_some() {
+            self.taken.broken.get_or_insert_with(|| format!("{}: {error}", text(path)));
         }
     }
 
     fn keep_link(&mut self, path: &[u8], node: Node) -> Node {
         let target = self.place.spot(path).and_then(|spot| spot.read_link());
-        match target.and_then(|target| self.objects.put_bytes(&target)) {
-            Ok((digest, is_new)) => {
-                self.has_put |= is_new;
+        let target = match target {
+            Ok(target) => target,
+            Err(error) => return self.leave(path, node, &error.to_string()),
+        };
+        match self.objects.put_bytes(&target) {
+            Ok((digest, _)) => {
                 self.taken.files += 1;
                 Node::Link { digest }
             }
-            Err(error) => self.leave(path, node, &error.to_string()),
+            Err(error) => {
+                self.note_broken(path, &error);
+                self.leave(path, node, &error.to_string())
+            }
         }
     }
 

@@ -294,9 +294,73 @@ fn what_could_not_be_taken_in_is_named_and_never_overwritten() {
     assert_eq!(kept.taken.not_taken.len(), 2, "{:?}", kept.taken.not_taken);
     assert!(kept.taken.not_taken[0].starts_with("src/large: it is larger than 10 bytes"));
     let files = world.roll(&attempt, Direction::Undo);
-    assert_eq!(left_of(&files), ["src/large", "src/pipe"]);
+    assert_eq!(left_of(&files), ["src/large", "src/new", "src/pipe"]);
     assert_eq!(fs::read_to_string(world.root.join("src/large")).unwrap(), "changed by the task");
-    assert!(!world.root.join("src/new").exists());
+    // What could not be kept is not taken away either.
+    assert!(files[1].reason.as_ref().unwrap().starts_with("it is larger than 10 bytes"), "{files:?}");
+    assert!(world.root.join("src/new").exists());
+}
+
+#[test]
+fn a_file_that_is_larger_than_a_snapshot_keeps_is_not_read_at_the_end_of_a_task() {
+    let mut world = World::new();
+    let attempt = world.attempt(1, |root| {
+        let file = fs::File::create(root.join("src/huge")).unwrap();
+        // Reading it would take an hour. The largest that some file systems can have is smaller.
+        let is_made = [1 << 42, 1 << 40].into_iter().any(|length| file.set_len(length).is_ok());
+        assert!(is_made);
+        fs::write(root.join("src/small"), "s").unwrap();
+    });
+    let files = world.roll(&attempt, Direction::Undo);
+    assert_eq!(left_of(&files), ["src/huge"]);
+    assert!(files[0].reason.as_ref().unwrap().contains("SNAPSHOT_FILE_BYTES_MAX"), "{files:?}");
+    assert!(!world.root.join("src/small").exists());
+    fs::remove_file(world.root.join("src/huge")).unwrap();
+}
+
+#[test]
+fn a_content_gets_its_name_only_when_it_is_on_the_disk() {
+    let world = World::new();
+    let objects = world.snapshots.objects().unwrap();
+    let path = world.root.join("src/file");
+    for number in 0..40 {
+        fs::write(&path, number.to_string()).unwrap();
+        objects.put_file(&fs::File::open(&path).unwrap(), &super::bounds(None)).unwrap();
+    }
+    let (digest, is_new) = objects.put_bytes(b"39").unwrap();
+    assert!(!is_new && objects.has(&digest, 2) && !objects.path(&digest).exists());
+    objects.sync().unwrap();
+    assert_eq!(fs::read(objects.path(&digest)).unwrap(), b"39");
+    assert_eq!(fs::read_dir(objects.directory().join("tmp")).unwrap().count(), 0);
+    // Nothing is left of what was not synced.
+    assert!(objects.put_bytes(b"never synced").unwrap().1);
+    drop(objects);
+    assert_eq!(fs::read_dir(world.scratch.path().join("writ.db.snapshots/objects/tmp")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_content_that_was_cut_off_is_taken_in_again() {
+    let mut world = World::new();
+    fs::write(world.root.join("src/file"), "whole").unwrap();
+    world.attempt(1, |_| {});
+    let digest = contract::digest::raw_of_bytes(b"whole");
+    let object = world.snapshots.objects().unwrap().path(&digest);
+    fs::write(&object, "").unwrap();
+    let attempt = world.attempt(2, |root| fs::write(root.join("src/file"), "changed").unwrap());
+    assert_eq!(left_of(&world.roll(&attempt, Direction::Undo)), Vec::<String>::new());
+    assert_eq!(fs::read(world.root.join("src/file")).unwrap(), b"whole");
+}
+
+#[test]
+fn a_file_is_read_no_longer_than_the_deadline_allows() {
+    let world = World::new();
+    let path = world.root.join("src/file");
+    fs::write(&path, "text").unwrap();
+    let (file, into) = (fs::File::open(&path).unwrap(), fs::File::create(world.root.join("copy")).unwrap());
+    let past = Bounds { bytes_max: 100, deadline: Some(Instant::now() - Duration::from_millis(1)) };
+    assert!(objects::digest_of(&file, &past).unwrap_err().to_string().contains("SNAPSHOT_TIME_MAX"));
+    assert!(objects::copy(&file, &into, &past).is_err());
+    assert!(objects::digest_of(&file, &super::bounds(None)).is_ok());
 }
 
 #[test]
@@ -392,7 +456,9 @@ fn a_collection_removes_old_snapshots_and_what_only_they_had() {
     fs::write(world.root.join("src/old"), "only in the first").unwrap();
     let first = world.attempt(1_000, |root| fs::remove_file(root.join("src/old")).unwrap());
     let second = world.attempt(2_000, |root| fs::write(root.join("src/shared"), "changed").unwrap());
+    let listed: std::collections::BTreeSet<AttemptId> = [first.clone(), second.clone()].into();
     let collection = |held: &[&AttemptId], cutoff: i64, is_preview| Collection {
+        listed: listed.clone(),
         held: held.iter().map(|id| (*id).clone()).collect(),
         cutoff: Timestamp::from_millis(cutoff),
         bytes_max: u64::MAX,
@@ -411,6 +477,54 @@ fn a_collection_removes_old_snapshots_and_what_only_they_had() {
     assert_eq!(fs::read_to_string(world.root.join("src/shared")).unwrap(), "in both");
     let small = Collection { bytes_max: 0, ..collection(&[], 0, false) };
     assert_eq!(world.snapshots.collect(&small).unwrap().left_bytes, 0, "all contents are gone");
+}
+
+/// Everything goes, if nothing keeps it.
+fn everything(listed: &[&AttemptId], held: &[&AttemptId]) -> Collection {
+    let set = |ids: &[&AttemptId]| ids.iter().map(|id| (*id).clone()).collect();
+    let cutoff = Timestamp::from_millis(i64::MAX);
+    Collection { listed: set(listed), held: set(held), cutoff, bytes_max: 0, is_preview: false }
+}
+
+#[test]
+fn a_collection_removes_only_what_was_listed_and_what_a_killed_writer_left() {
+    let mut world = World::new();
+    fs::write(world.root.join("src/file"), "one").unwrap();
+    let first = world.attempt(1, |_| {});
+    let second = world.attempt(2, |root| fs::write(root.join("src/file"), "two").unwrap());
+    let left = world.scratch.path().join(format!("writ.db.snapshots/{first}.before.7.tmp"));
+    fs::write(&left, "half of a record").unwrap();
+    let done = world.snapshots.collect(&everything(&[&first], &[])).unwrap();
+    assert_eq!((done.snapshots, done.contents, done.held), (1, 0, 1), "the second was taken since");
+    assert!(!left.exists());
+    assert_eq!(left_of(&world.roll(&second, Direction::Undo)), Vec::<String>::new());
+}
+
+#[test]
+fn only_a_damaged_record_loses_its_right_to_stay() {
+    let mut world = World::new();
+    fs::write(world.root.join("src/file"), "one").unwrap();
+    let first = world.attempt(1, |_| {});
+    let second = world.attempt(2, |root| fs::write(root.join("src/file"), "two").unwrap());
+    let path = |id: &AttemptId| world.snapshots.record_path(id, Side::Before).unwrap();
+    let (kept, other) = (fs::read(path(&first)).unwrap(), [&b"writ-snapshot 2\n"[..], b"and more"].concat());
+    let all = everything(&[&first, &second], &[]);
+    // What another version wrote stays, with every content that it may need.
+    fs::write(path(&first), &other).unwrap();
+    let done = world.snapshots.collect(&all).unwrap();
+    assert_eq!((done.snapshots, done.contents, done.held), (1, 0, 1));
+    assert_eq!(fs::read(path(&first)).unwrap(), other);
+    // What cannot be read now is not judged, and neither is anything else.
+    fs::remove_file(path(&first)).unwrap();
+    fs::create_dir(path(&first)).unwrap();
+    assert!(matches!(world.snapshots.collect(&all), Err(Fault::Io { .. })));
+    fs::remove_dir(path(&first)).unwrap();
+    // A damaged one is of no use to anybody.
+    let mut damaged = kept;
+    damaged[20] ^= 1;
+    fs::write(path(&first), &damaged).unwrap();
+    let done = world.snapshots.collect(&everything(&[&first], &[&first])).unwrap();
+    assert_eq!((done.snapshots, done.contents, done.held), (1, 1, 0));
 }
 
 #[test]

@@ -58,6 +58,9 @@ const UNTOUCHED: &[&str] = &[
     "advice.detachedHead=false",
 ];
 
+/// How often a command is tried while another git holds a lock that it needs.
+const LOCK_TRIES: u32 = 20;
+
 /// A repository, or a directory in which there is none yet.
 #[derive(Clone)]
 pub(super) struct Repo<'g> {
@@ -158,6 +161,40 @@ impl<'g> Repo<'g> {
             .map_err(|error| Fault::Git(format!("git {}: {}", words[0], with_causes(&error))))
     }
 
+    /// Looks at every file, so that those that were only touched do not count as changed. Waits a while for another git that
+    /// holds the list of files.
+    pub(super) fn refresh(&self) -> Result<(), Fault> {
+        let words = ["update-index", "-q", "--refresh"];
+        for _ in 0..LOCK_TRIES {
+            let answered = self.run(&words, &[], Stdin::Closed)?;
+            match answered.exit {
+                // It ends with 1 if files differ.
+                Exit::Code(0 | 1) => return Ok(()),
+                // It says nothing if the list of files is locked.
+                Exit::Code(128) if is_locked(&answered.complaint) || answered.complaint.is_empty() => {
+                    self.runner.launcher.pause(limits::HINDRANCE_POLL);
+                }
+                Exit::Code(_) | Exit::Signal(_) => return Err(complaint(&words, &answered)),
+            }
+        }
+        Err(Fault::Git("git update-index: another git process holds index.lock".to_owned()))
+    }
+
+    /// The same as `ask`, for a command that needs a lock which another git may hold for a moment.
+    pub(super) fn ask_patiently(&self, words: &[&str]) -> Result<Vec<u8>, Fault> {
+        for _ in 1..LOCK_TRIES {
+            let answered = self.run(words, &[], Stdin::Closed)?;
+            match answered.exit {
+                Exit::Code(0) => return Ok(answered.printed),
+                Exit::Code(_) if is_locked(&answered.complaint) => {
+                    self.runner.launcher.pause(limits::HINDRANCE_POLL);
+                }
+                Exit::Code(_) | Exit::Signal(_) => return Err(complaint(words, &answered)),
+            }
+        }
+        self.ask(words)
+    }
+
     pub(super) fn is_ancestor(&self, earlier: &str, later: &str) -> Result<bool, Fault> {
         self.says(&["merge-base", "--is-ancestor", earlier, later])
     }
@@ -170,6 +207,18 @@ impl<'g> Repo<'g> {
             "--end-of-options",
             &format!("{revision}^{{commit}}"),
         ])
+    }
+
+    /// The commit that an id leads to. `None` if it is something else, or unknown.
+    pub(super) fn commit_if_any(&self, id: &str) -> Result<Option<String>, Fault> {
+        let peeled = format!("{id}^{{commit}}");
+        let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled];
+        let answered = self.run(&words, &[], Stdin::Closed)?;
+        match answered.exit {
+            Exit::Code(0) => Ok(Some(text(&answered.printed)?.trim_end_matches('\n').to_owned())),
+            Exit::Code(_) => Ok(None),
+            Exit::Signal(_) => Err(complaint(&words, &answered)),
+        }
     }
 
     pub(super) fn tree_of(&self, revision: &str) -> Result<String, Fault> {
@@ -186,6 +235,11 @@ fn complaint(words: &[&str], answered: &Answered) -> Fault {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).take(4).collect();
     let said = if lines.is_empty() { "failed".to_owned() } else { lines.join(" ") };
     Fault::Git(format!("git {}: {said}", words[0]))
+}
+
+fn is_locked(complaint: &[u8]) -> bool {
+    let said = String::from_utf8_lossy(complaint);
+    said.contains("Unable to create") && said.contains(".lock': File exists")
 }
 
 fn text(bytes: &[u8]) -> Result<String, Fault> {

@@ -116,8 +116,9 @@ impl Worktree {
         };
         let unmerged = |commit: String| Standing::Unmerged { commit };
         let Some((standing, reached)) = known else { return Ok(unmerged(private.commit_of(super::RESULT)?)) };
-        for (_, commit) in self.own_refs()? {
-            let Ok(commit) = private.commit_of(&commit) else { continue };
+        for id in self.own_tips()? {
+            // What is no commit, a tag on a file for example, is not in the workspace either.
+            let Some(commit) = private.commit_if_any(&id)? else { return Ok(unmerged(id)) };
             let is_reached =
                 private.is_ancestor(&commit, &reached)? || private.is_ancestor(&commit, &head)?;
             if !is_reached {

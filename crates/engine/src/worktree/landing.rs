@@ -94,16 +94,20 @@ impl Worktree {
         index.install()?;
         sync(self.record.workspace.as_ref())?;
         let told = format!("writ: merge {}", self.reference());
-        let moved = workspace.ask(&["update-ref", "-m", &told, "HEAD", to, from]);
-        Ok(if moved.is_ok() { Changed::Landed } else { Changed::Moved })
+        match workspace.ask_patiently(&["update-ref", "-m", &told, "HEAD", to, from]) {
+            Ok(_) => Ok(Changed::Landed),
+            Err(_) if workspace.commit_of("HEAD")? != from => Ok(Changed::Moved),
+            Err(fault) => Err(fault),
+        }
     }
 
     /// Takes back what the merge changed, if it did not come to its end.
     fn take_back(&mut self, runner: &Runner<'_>, workspace: &Repo<'_>) -> Result<(), Fault> {
         let Some(underway) = self.underway.clone() else { return Ok(()) };
-        // Somebody who moved the branch since has decided about the files too.
-        if workspace.commit_of("HEAD")? == underway.from {
-            let index = WorkspaceIndex::of(workspace)?;
+        let (head, index) = (workspace.commit_of("HEAD")?, WorkspaceIndex::of(workspace)?);
+        // Somebody who removed the lock and moved the branch has decided about the files too.
+        let is_ours = index.is_held_by(&underway.lock) || head == underway.from;
+        if is_ours && head != underway.to {
             index.lock(runner, &underway.lock)?;
             let back = (underway.to.as_str(), underway.from.as_str());
             let shift = index.shift(workspace, self.record.workspace.as_ref(), back)?;

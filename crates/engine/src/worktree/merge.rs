@@ -16,6 +16,14 @@ use crate::supervisor::{Exit, Stdin};
 const MOVING: &str = "moving";
 const MOVING_BYTES_MAX: usize = 1024;
 
+/// What git says instead of overwriting files that differ from what they should be. Everything else is no conflict.
+const OVERWRITES: &[&str] = &[
+    "would be overwritten by merge",
+    "would be removed by merge",
+    "not uptodate. Cannot merge",
+    "would lose untracked files in it",
+];
+
 /// The work of a task on top of what the workspace had.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
@@ -57,14 +65,21 @@ impl Worktree {
         let Trial::Fits(candidate) = &trial else { return Ok(trial) };
         let there = private.line(&["write-tree"])?;
         if private.tree_of(&candidate.merged)? != there {
-            let words = ["read-tree", "-m", "-u", &there, &candidate.merged];
             let moving = self.git_dir().join(MOVING);
             fs::write(&moving, format!("{there} {}", candidate.merged)).map_err(io("write", &moving))?;
-            if let Err(Fault::Git(problem)) = private.ask(&words) {
-                self.move_back(runner)?;
-                return self
-                    .conflict(&private, (&onto, result), Vec::new(), Some(problem))
-                    .map(Trial::Conflict);
+            let put = put_files(&private, &there, &candidate.merged);
+            match put {
+                Ok(Put::Done) => {}
+                Ok(Put::Refused(problem)) => {
+                    self.end_moving()?;
+                    let conflict = self.conflict(&private, (&onto, result), Vec::new(), Some(problem));
+                    return conflict.map(Trial::Conflict);
+                }
+                Err(fault) => {
+                    // What cannot be moved back now is when the clone is opened again.
+                    self.move_back(runner).ok();
+                    return Err(fault);
+                }
             }
         }
         private.ask(&["update-ref", ONTO, &candidate.merged])?;
@@ -279,4 +294,27 @@ fn in_the_way(paths: &[String]) -> String {
     let more = paths.len().saturating_sub(NAMED_MAX);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("it would overwrite changes that are not committed, or files that are not tracked: {named}{more}")
+}
+
+/// Whether files were changed.
+enum Put {
+    Done,
+    /// They would overwrite something else, as git said.
+    Refused(String),
+}
+
+/// Changes the index and the files of a repository from one tree to another, only where they differ.
+fn put_files(repo: &Repo<'_>, from: &str, to: &str) -> Result<Put, Fault> {
+    match repo.ask_patiently(&["read-tree", "-m", "-u", from, to]) {
+        Ok(_) => Ok(Put::Done),
+        Err(Fault::Git(said)) if is_refusal(&said) => {
+            Ok(Put::Refused(said.trim_start_matches("git read-tree: error: ").to_owned()))
+        }
+        Err(fault) => Err(fault),
+    }
+}
+
+/// Whether git did nothing, because it would overwrite something.
+pub(super) fn is_refusal(said: &str) -> bool {
+    OVERWRITES.iter().any(|words| said.contains(words))
 }

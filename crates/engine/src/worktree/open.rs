@@ -170,8 +170,7 @@ impl Worktree {
 }
 
 fn refuse_uncommitted(workspace: &Repo<'_>) -> Result<(), Fault> {
-    // Files that were only touched are no changes. It ends with 1 if there are others.
-    workspace.says(&["update-index", "-q", "--refresh"])?;
+    workspace.refresh()?;
     let words = ["diff-index", "--name-only", "-z", "--ignore-submodules=all", "--no-ext-diff", "HEAD", "--"];
     let changed = workspace.names(&words)?;
     if changed.is_empty() {

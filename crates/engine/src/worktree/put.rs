@@ -14,6 +14,7 @@ use rustix::fs::{CWD, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use super::git::Repo;
+use super::merge::is_refusal;
 use super::{Fault, io};
 use crate::snapshots::place::Place;
 use crate::supervisor::Stdin;
@@ -76,9 +77,10 @@ impl Shift<'_> {
         let stats = stats(&place, &paths);
         self.unhide(&paths);
         let differ_before = self.differing(self.from)?;
-        if let Err(Fault::Git(said)) = self.repo.ask(&["read-tree", "-i", "-m", self.from, self.to]) {
-            return Ok(Put::Staged(said));
-        }
+        match self.repo.ask(&["read-tree", "-i", "-m", self.from, self.to]) {
+            Err(Fault::Git(said)) if is_refusal(&said) => return Ok(Put::Staged(said)),
+            read => read?,
+        };
         let differ_after = self.differing(self.to)?;
         let now = |path: &[u8], changed: Changed| {
             now(changed, stats[path].is_none(), differ_before.contains(path), differ_after.contains(path))

@@ -60,7 +60,7 @@ impl Worktree {
     /// The tree of the files that are in the clone now, those that are ignored left out.
     pub(super) fn tree_now(&self, private: &Repo<'_>) -> Result<String, Fault> {
         // So that files that were only touched, or are new to this list, do not count as changed.
-        private.says(&["update-index", "-q", "--refresh"])?;
+        private.refresh()?;
         let changed =
             ["ls-files", "-z", "--others", "--modified", "--deleted", "--exclude-standard", "--", "."];
         let printed = private.ask(&changed)?;
@@ -119,6 +119,22 @@ impl Worktree {
         }
     }
 
+    /// Everything that the clone's references and HEADs name, by its id: its own HEAD, and those of working trees that the task
+    /// added.
+    pub(super) fn own_tips(&self) -> Result<Vec<String>, Fault> {
+        let mut tips: Vec<String> = self.own_refs()?.into_iter().map(|(_, id)| id).collect();
+        let git = self.tree().join(".git");
+        let added = super::entries(&git.join("worktrees"))?;
+        for directory in [git].into_iter().chain(added) {
+            let head = line(&directory.join("HEAD"));
+            let head = head.ok_or_else(|| Fault::Damaged("a HEAD of the clone cannot be read".to_owned()))?;
+            if is_id(&head) {
+                tips.push(head);
+            }
+        }
+        Ok(tips)
+    }
+
     /// Every reference of the clone and its commit. An error if they cannot be read, or are too many.
     pub(super) fn own_refs(&self) -> Result<Vec<(String, String)>, Fault> {
         let git = self.tree().join(".git");
@@ -127,7 +143,13 @@ impl Worktree {
         }
         let mut found = Vec::new();
         loose(&git, "refs", &mut found)?;
-        let packed = regular_file::read(&git.join("packed-refs"), PACKED_REFS_BYTES_MAX).unwrap_or_default();
+        let packed = git.join("packed-refs");
+        let packed = match regular_file::read(&packed, PACKED_REFS_BYTES_MAX) {
+            Ok(bytes) if bytes.len() < PACKED_REFS_BYTES_MAX => bytes,
+            Ok(_) => return Err(Fault::Damaged("the clone has too many references".to_owned())),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(super::io("read", &packed)(error)),
+        };
         for entry in String::from_utf8_lossy(&packed).lines() {
             if let Some((id, name)) = entry.split_once(' ').filter(|(id, _)| is_id(id))
                 && !found.iter().any(|(known, _)| known == name)
@@ -166,7 +188,7 @@ fn rests_on(private: &Repo<'_>, commit: &str, parents: &[String]) -> Result<bool
 
 fn loose(git: &Path, name: &str, found: &mut Vec<(String, String)>) -> Result<(), Fault> {
     for path in super::entries(&git.join(name))? {
-        let Some(last) = path.file_name().and_then(|last| last.to_str()) else { continue };
+        let last = path.file_name().and_then(|last| last.to_str()).ok_or(Fault::NotText)?;
         let inner = format!("{name}/{last}");
         if found.len() > limits::WORKTREE_REFS_MAX {
             break;
@@ -176,8 +198,13 @@ fn loose(git: &Path, name: &str, found: &mut Vec<(String, String)>) -> Result<()
         }
         if path.is_dir() {
             loose(git, &inner, found)?;
-        } else if let Some(id) = line(&path).filter(|id| is_id(id)) {
-            found.push((inner, id));
+        } else {
+            let text =
+                line(&path).ok_or_else(|| Fault::Damaged(format!("{inner} in the clone cannot be read")))?;
+            // Any other names another reference.
+            if is_id(&text) {
+                found.push((inner, text));
+            }
         }
     }
     Ok(())

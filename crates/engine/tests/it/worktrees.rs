@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use contract::domain::id::{Attempt, Id, mint};
 use contract::domain::run::RunId;
@@ -111,9 +112,13 @@ impl Bench {
     }
 
     fn put(&self, clone: &mut Worktree, candidate: &Candidate) -> Landing {
-        match self.clones.prepare(&self.runner(), clone, candidate).unwrap() {
-            Some(prepared) => prepared.land(clone).unwrap(),
-            None => Landing::Moved,
+        self.try_put(clone, candidate).unwrap()
+    }
+
+    fn try_put(&self, clone: &mut Worktree, candidate: &Candidate) -> Result<Landing, Fault> {
+        match self.clones.prepare(&self.runner(), clone, candidate)? {
+            Some(prepared) => prepared.land(clone),
+            None => Ok(Landing::Moved),
         }
     }
 
@@ -121,6 +126,20 @@ impl Bench {
         let path = clone.tree().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
+    }
+
+    /// A PATH whose git runs a script instead of the commands that match.
+    fn git_that(&self, pattern: &str, script: &str) -> OsString {
+        let name = format!("bin-{}", contract::digest::of_bytes(script.as_bytes()).replace(':', "-"));
+        let path = "/usr/local/bin:/usr/bin:/bin";
+        let text = format!(
+            "#!/bin/sh\nexport PATH={path} GIT_AUTHOR_NAME=Ann GIT_AUTHOR_EMAIL=a@x GIT_COMMITTER_NAME=Ann \
+             GIT_COMMITTER_EMAIL=a@x\ncase \" $* \" in {pattern}) {script};; esac\nexec git \"$@\"\n"
+        );
+        let program = self.path(&name).join("git");
+        self.write(&format!("{name}/git"), &text);
+        fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        format!("{}:{path}", self.path(&name).display()).into()
     }
 
     fn status(&self) -> String {
@@ -559,21 +578,20 @@ fn what_fails_before_a_file_is_changed_is_no_conflict_and_leaves_nothing_behind(
     let mut clone = bench.open("a");
     bench.edit(&clone, "file", "two\n");
     let candidate = bench.bring(&clone).unwrap();
-    // No new file can be written there.
-    bench.write("work/.git/writ-merge", "in the way\n");
-    let runner = bench.runner();
-    let prepared = bench.clones.prepare(&runner, &clone, &candidate).unwrap().unwrap();
-    assert!(matches!(prepared.land(&mut clone), Err(Fault::Io { .. } | Fault::Damaged(_))));
-    fs::remove_file(bench.path("work/.git/writ-merge")).unwrap();
-    assert_eq!(bench.read("work/file"), "one\n");
+    let path = bench.environment[&OsString::from("PATH")].clone();
+    let full = "echo 'error: unable to write file file: No space left on device' >&2; exit 1";
+    bench.environment.insert("PATH".into(), bench.git_that("*checkout-index*", full));
+    let fault = bench.try_put(&mut clone, &candidate).unwrap_err().to_string();
+    assert!(fault.contains("No space left on device"), "{fault}");
+    bench.environment.insert("PATH".into(), path);
+    assert_eq!((bench.read("work/file"), bench.status()), ("one\n".to_owned(), String::new()));
+    assert!(!bench.path("work/.git/index.lock").exists());
     assert_eq!(bench.land(&mut clone), Landing::Landed);
-    bench.write("work/.git/index.lock", "");
     let mut other = bench.open("b");
     bench.edit(&other, "other", "two\n");
     let candidate = bench.bring(&other).unwrap();
-    let runner = bench.runner();
-    let prepared = bench.clones.prepare(&runner, &other, &candidate).unwrap().unwrap();
-    assert!(matches!(prepared.land(&mut other), Err(Fault::IndexLocked(_) | Fault::Damaged(_))));
+    bench.write("work/.git/index.lock", "");
+    assert!(matches!(bench.try_put(&mut other, &candidate), Err(Fault::IndexLocked(_))));
     assert_eq!(
         (bench.read("work/other"), bench.read("work/.git/index.lock")),
         ("other\n".into(), String::new())
@@ -581,4 +599,72 @@ fn what_fails_before_a_file_is_changed_is_no_conflict_and_leaves_nothing_behind(
     fs::remove_file(bench.path("work/.git/index.lock")).unwrap();
     assert_eq!(bench.land(&mut other), Landing::Landed);
     assert_eq!(bench.status(), "");
+}
+
+#[test]
+fn a_clone_stays_for_a_head_without_a_branch_and_for_a_tag_on_a_file() {
+    let mut bench = Bench::new();
+    let (detached, tagged, added) = (bench.open("detached"), bench.open("tagged"), bench.open("added"));
+    let at =
+        |clone: &Worktree| clone.tree().strip_prefix(bench.path("")).unwrap().to_str().unwrap().to_owned();
+    let git = |clone: &Worktree, words: &[&str]| bench.git(&at(clone), words);
+    let standing = |clone: &Worktree| clone.standing(&bench.runner());
+    // Work that was taken back in the next commit: the files are the same as before.
+    git(&detached, &["checkout", "-q", "--detach"]);
+    bench.edit(&detached, "file", "two\n");
+    git(&detached, &["commit", "-q", "-a", "-m", "work"]);
+    git(&detached, &["revert", "--no-edit", "HEAD"]);
+    let head = git(&detached, &["rev-parse", "HEAD"]);
+    assert_eq!(standing(&detached), Standing::Unmerged { commit: head });
+    bench.edit(&tagged, "built", "ignored, but tagged\n");
+    let blob = git(&tagged, &["hash-object", "-w", "built"]);
+    git(&tagged, &["tag", "kept", &blob]);
+    assert_eq!(standing(&tagged), Standing::Unmerged { commit: blob });
+    let elsewhere = bench.path("elsewhere");
+    git(&added, &["worktree", "add", "-q", "--detach", elsewhere.to_str().unwrap()]);
+    assert_eq!(standing(&added), Standing::Empty);
+    bench.git("elsewhere", &["commit", "-q", "--allow-empty", "-m", "more"]);
+    let head = bench.git("elsewhere", &["rev-parse", "HEAD"]);
+    assert_eq!(standing(&added), Standing::Unmerged { commit: head });
+}
+
+#[test]
+fn only_files_in_the_way_are_a_conflict_and_other_failures_are_not() {
+    let mut bench = Bench::new();
+    let mut clone = bench.open("a");
+    bench.edit(&clone, "file", "two\n");
+    let candidate = bench.bring(&clone).unwrap();
+    let index = fs::read(bench.path("work/.git/index")).unwrap();
+    bench.write("work/.git/index", "damaged");
+    let fault = bench.try_put(&mut clone, &candidate).unwrap_err().to_string();
+    assert!(fault.contains("index file"), "{fault}");
+    fs::write(bench.path("work/.git/index"), index).unwrap();
+    // The branch cannot be moved, so the files are as they were.
+    bench.environment.insert("PATH".into(), bench.git_that("*update-ref*HEAD*", "exit 128"));
+    assert!(bench.try_put(&mut clone, &candidate).is_err());
+    assert_eq!((bench.read("work/file"), bench.status()), ("one\n".to_owned(), String::new()));
+    // Somebody else moved it in the last moment.
+    let moves = "git update-ref HEAD $(git commit-tree -p HEAD -m other 'HEAD^{tree}'); exit 128";
+    bench.environment.insert("PATH".into(), bench.git_that("*update-ref*HEAD*", moves));
+    assert_eq!(bench.put(&mut clone, &candidate), Landing::Moved);
+    assert_eq!((bench.read("work/file"), bench.status()), ("one\n".to_owned(), String::new()));
+}
+
+#[test]
+fn a_merge_waits_for_another_git_that_holds_the_index() {
+    let mut bench = Bench::new();
+    let mut clone = bench.open("a");
+    bench.edit(&clone, "file", "two\n");
+    let candidate = bench.bring(&clone).unwrap();
+    let lock = bench.path("work/.git/index.lock");
+    fs::write(&lock, "").unwrap();
+    let record = bench.path(&format!("clones/{}/a/worktree.json", bench.run));
+    let other = std::thread::spawn(move || {
+        let is_begun = || fs::read_to_string(&record).is_ok_and(|text| text.contains("underway"));
+        testkit::eventually(Duration::from_secs(60), "the merge begins", is_begun);
+        fs::remove_file(&lock).unwrap();
+    });
+    assert_eq!(bench.put(&mut clone, &candidate), Landing::Landed);
+    other.join().unwrap();
+    assert_eq!(bench.read("work/file"), "two\n");
 }

@@ -69,5 +69,7 @@ pub fn collect(cx: &mut Context, is_preview: bool) -> Result<Collected> {
     drop(tx);
     let kept_ms = i64::try_from(limits::SNAPSHOTS_KEPT.as_millis()).expect("BUG: two weeks fit");
     let cutoff = Timestamp::from_millis(now.millis().saturating_sub(kept_ms));
-    host.collect_snapshots(&Collection { held, cutoff, bytes_max: limits::SNAPSHOTS_BYTES_MAX, is_preview })
+    let listed = kept.into_iter().map(|snapshot| snapshot.attempt_id).collect();
+    let bytes_max = limits::SNAPSHOTS_BYTES_MAX;
+    host.collect_snapshots(&Collection { listed, held, cutoff, bytes_max, is_preview })
 }

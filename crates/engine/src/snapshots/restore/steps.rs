@@ -1,5 +1,6 @@
 //! The steps of a rollback, in an order in which each of them is possible and any prefix of them can be repeated.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io;
 
@@ -8,7 +9,7 @@ use contract::domain::rollback::{FileAction, FileStatus, Node};
 use super::Item;
 use crate::index::Stat;
 use crate::snapshots::Fault;
-use crate::snapshots::objects::Objects;
+use crate::snapshots::objects::{Bounds, Objects};
 use crate::snapshots::place::{Place, Spot, mode_of, temporary};
 
 /// The permissions that its owner needs to change what is in a directory.
@@ -17,20 +18,28 @@ const WRITABLE: u32 = 0o300;
 pub(super) struct Work<'w> {
     pub(super) place: &'w Place,
     pub(super) objects: &'w Objects,
+    /// For what is kept before it is taken away.
+    pub(super) bounds: Bounds,
     pub(super) steps_left: Option<usize>,
 }
 
 /// What its owner may do with a directory that is being filled.
 const OWN: u32 = 0o700;
 
-const NOT_EMPTY: Stop = Stop::Because("something else is in it");
+const NOT_EMPTY: Stop = Stop::Because(Cow::Borrowed("something else is in it"));
 
 /// Why a path was not changed.
 enum Stop {
     Changed,
-    Because(&'static str),
+    Because(Cow<'static, str>),
     Io(io::Error),
     Fault(Fault),
+}
+
+impl Stop {
+    fn because(reason: impl Into<Cow<'static, str>>) -> Self {
+        Stop::Because(reason.into())
+    }
 }
 
 impl From<io::Error> for Stop {
@@ -103,23 +112,27 @@ impl Work<'_> {
 
     /// Keeps what is about to be taken away, so that it can be put there again.
     fn keep(&mut self, item: &mut Item) -> Result<(), Stop> {
-        let digest = match item.change.after {
-            Some(Node::File { digest, .. } | Node::Link { digest }) => digest,
+        let (digest, is_kept) = match item.change.after {
+            Some(Node::File { digest, size, .. }) => (digest, self.objects.has(&digest, size)),
+            Some(Node::Link { digest }) => (digest, self.objects.has_some(&digest)),
             Some(Node::Directory { .. }) | None => return Ok(()),
             // Nothing could put a pipe or a device there again; it has no content either.
             Some(Node::Special { .. }) => return Ok(()),
+            Some(Node::Unread { size, .. }) if size > self.bounds.bytes_max => {
+                return Err(Stop::because(self.bounds.too_large()));
+            }
             Some(Node::Unread { .. }) => {
-                return Err(Stop::Because("what the task left there could not be read"));
+                return Err(Stop::because("what the task left there was not read"));
             }
         };
-        if item.stat.is_none() || item.result.action == FileAction::Mode || self.objects.has(&digest) {
+        if item.stat.is_none() || item.result.action == FileAction::Mode || is_kept {
             return Ok(());
         }
         let spot = self.spot(item)?;
         self.step()?;
         let kept = match item.change.after {
             Some(Node::Link { .. }) => self.objects.put_bytes(&spot.read_link()?)?.0,
-            _ => self.objects.put_file(&spot.open()?)?.digest,
+            _ => self.objects.put_file(&spot.open()?, &self.bounds)?.digest,
         };
         if kept == digest { Ok(()) } else { Err(Stop::Changed) }
     }
@@ -184,7 +197,7 @@ impl Work<'_> {
             return self.set_mode(item);
         }
         let spot = self.spot(item).map_err(|stop| match stop {
-            Stop::Io(error) if is_way_blocked(&error) => Stop::Because("its directory is not there"),
+            Stop::Io(error) if is_way_blocked(&error) => Stop::because("its directory is not there"),
             other => other,
         })?;
         let name = temporary(&item.path);
@@ -215,7 +228,7 @@ impl Work<'_> {
                 let target = self.objects.read(digest)?;
                 self.in_open(fresh, |fresh| fresh.make_link(&target))
             }
-            Node::Special { .. } | Node::Unread { .. } => Err(Stop::Because("it cannot be made again")),
+            Node::Special { .. } | Node::Unread { .. } => Err(Stop::because("it cannot be made again")),
         }
     }
 
