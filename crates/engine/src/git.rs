@@ -1,136 +1,136 @@
-//! Asks git what changed in a workspace.
+//! Asks git what changed in a workspace, and has it keep what tracked files are.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
-use std::path::Path;
+mod runner;
 
-use contract::domain::id::{Attempt, Id};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use contract::domain::limits;
 
-use crate::launcher::{self, Launcher, with_causes};
-use crate::supervisor::{Exit, LaunchSpec, Marker};
+pub use runner::{Fault, Runner};
+pub(crate) use runner::{Repo, copy_index, names};
+
+use crate::supervisor::Stdin;
 
 /// Where git is asked.
 pub struct Git<'g> {
-    pub launcher: &'g dyn Launcher,
+    pub runner: Runner<'g>,
     pub workspace: &'g Path,
-    pub environment: &'g BTreeMap<OsString, OsString>,
-    /// Marks the processes that are started.
-    pub mark: Id<Attempt>,
 }
 
-/// Neither the user's configuration nor the system's.
-const ALONE: &[(&str, &str)] = &[
-    ("GIT_CONFIG_GLOBAL", "/dev/null"),
-    ("GIT_CONFIG_SYSTEM", "/dev/null"),
-    ("GIT_CONFIG_NOSYSTEM", "1"),
-    ("GIT_TERMINAL_PROMPT", "0"),
-];
-
-/// What a repository's own configuration could run.
-const UNTOUCHED: &[&str] = &[
-    "core.hooksPath=/dev/null",
-    "core.attributesFile=/dev/null",
-    "core.pager=cat",
-    "commit.gpgSign=false",
-    "gc.auto=0",
-    "user.name=writ",
-    "user.email=writ@localhost",
-];
+/// Git would start itself in submodules, with their configuration.
+const NOT_IN_SUBMODULES: &str = "--ignore-submodules=dirty";
 
 impl Git<'_> {
-    /// Files that differ from `tree`, deleted and untracked ones included, as seen from the workspace. An error
-    /// is what git complained about.
-    pub fn changed(&self, tree: &str) -> Result<Vec<String>, String> {
-        let differing = [
-            "diff",
-            "--name-only",
-            "--no-renames",
-            "--no-ext-diff",
-            "--ignore-submodules=none",
-            "--relative",
-            "-z",
-            tree,
-            "--",
-        ];
-        let untracked = ["ls-files", "--others", "--exclude-standard", "-z"];
-        let mut files = BTreeSet::new();
-        for words in [&differing[..], &untracked[..]] {
-            let output = self.ask(words)?;
-            let names = output.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-            files.extend(names.map(|name| String::from_utf8_lossy(name).into_owned()));
+    /// Files that differ from `tree`, deleted and untracked ones included, as seen from the workspace. A submodule with such
+    /// files is named itself.
+    pub fn changed(&self, tree: &str) -> Result<Vec<String>, Fault> {
+        let repo = self.repo()?;
+        let mut files: BTreeSet<String> = differing(&repo, tree)?.into_iter().collect();
+        let mut pending: Vec<(String, PathBuf)> = self.submodules(&repo, self.workspace)?;
+        pending.iter_mut().for_each(|(name, path)| *name = name_of(self.workspace, path));
+        let mut seen = 0;
+        while let Some((name, directory)) = pending.pop() {
+            seen += 1;
+            if seen > limits::SUBMODULES_MAX {
+                let limit = limits::SUBMODULES_MAX;
+                return Err(Fault::Failed(format!(
+                    "there are more than {limit} submodules (SUBMODULES_MAX)"
+                )));
+            }
+            let inner = Repo::around(&self.runner, &directory)?;
+            if !differing(&inner, "HEAD")?.is_empty() {
+                files.insert(name.clone());
+            }
+            let inside = self.submodules(&inner, &directory)?;
+            pending.extend(inside.into_iter().map(|(_, path)| (name.clone(), path)));
         }
         Ok(files.into_iter().collect())
     }
 
     /// The id of the one tree that a revision names. A range would compare two commits and leave out the working tree.
-    pub fn tree_of(&self, revision: &str) -> Result<String, String> {
-        let refused = || format!("`{}` does not name one commit or tree", revision.escape_debug());
+    pub fn tree_of(&self, revision: &str) -> Result<String, Fault> {
+        let refused =
+            || Fault::Failed(format!("`{}` does not name one commit or tree", revision.escape_debug()));
         if revision.is_empty() || revision.starts_with(['-', '^']) || revision.contains(char::is_control) {
             return Err(refused());
         }
-        let tree = format!("{revision}^{{tree}}");
-        let printed = self.ask(&["rev-parse", "--verify", "--quiet", &tree]).map_err(|_| refused())?;
-        String::from_utf8(printed).map(|id| id.trim().to_owned()).map_err(|_| refused())
+        self.repo()?.tree_of(revision).map_err(|_| refused())
     }
 
-    /// What a path is, as a patch against HEAD. Runs nothing of the repository's.
-    pub fn patch(&self, path: &str) -> Result<Vec<u8>, String> {
-        let words = ["diff", "--binary", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD", "--", path];
-        self.ask_untouched(&words)
+    /// What a path is, as a patch against HEAD.
+    pub fn patch(&self, path: &str) -> Result<Vec<u8>, Fault> {
+        let quiet = ["--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"];
+        let words = [&["diff", "--binary"], &quiet[..], &["HEAD", "--", path]].concat();
+        self.repo()?.ask(&words)
     }
 
     /// Adds a stash entry with what the tracked files are. They stay as they are. `None` if none of them differs from HEAD.
-    pub fn stash(&self, message: &str) -> Result<Option<String>, String> {
-        let printed = self.ask_untouched(&["stash", "create", message])?;
-        let commit = String::from_utf8_lossy(&printed).trim().to_owned();
-        if commit.is_empty() {
-            return Ok(None);
-        }
-        self.ask_untouched(&["stash", "store", "--quiet", "-m", message, &commit])?;
+    /// `git stash` would start git in submodules, so its commits are made here.
+    pub fn stash(&self, message: &str) -> Result<Option<String>, Fault> {
+        let repo = self.repo()?;
+        let head = repo.commit_of("HEAD")?;
+        let place = |name: &str| repo.line(&["rev-parse", "--path-format=absolute", "--git-path", name]);
+        let (index, list) = (place("index")?, place(&format!("writ-stash.{}", self.runner.mark))?);
+        let failed = |error: std::io::Error| Fault::Failed(format!("could not copy {index}: {error}"));
+        copy_index(Path::new(&index), Path::new(&list)).map_err(failed)?;
+        let stashed = self.stash_with(&self.repo()?.with_index(Path::new(&list)), &head, message);
+        // It has a name of its own, so it is in nobody's way.
+        fs::remove_file(&list).ok();
+        let Some(commit) = stashed? else { return Ok(None) };
+        repo.ask(&["stash", "store", "--quiet", "-m", message, &commit])?;
         Ok(Some(commit))
     }
 
-    /// Asks without hooks, file system monitors, filters and inherited configuration: whatever an agent planted in the
-    /// repository does not run.
-    fn ask_untouched(&self, words: &[&str]) -> Result<Vec<u8>, String> {
-        let filters = self.ask_with(&["config", "--name-only", "-z", "--get-regexp", r"^filter\."], ALONE);
-        // It fails where there is none.
-        let filters = filters.unwrap_or_default();
-        let mut settings: Vec<String> = UNTOUCHED.iter().map(|&setting| setting.to_owned()).collect();
-        for name in filters.split(|byte| *byte == 0).filter(|name| !name.is_empty()) {
-            let name =
-                String::from_utf8(name.to_vec()).map_err(|_| "a filter's name is not UTF-8".to_owned())?;
-            settings.push(format!("{name}={}", if name.ends_with(".required") { "false" } else { "" }));
+    fn stash_with(&self, repo: &Repo<'_>, head: &str, message: &str) -> Result<Option<String>, Fault> {
+        let staged = repo.line(&["write-tree"])?;
+        repo.refresh()?;
+        let changed = repo.ask(&["ls-files", "-z", "--modified", "--deleted", "--", ":/"])?;
+        if !changed.is_empty() {
+            // The paths are seen from here.
+            repo.ask_with(
+                &["update-index", "-z", "--add", "--remove", "--stdin"],
+                &[],
+                Stdin::Bytes(changed),
+            )?;
         }
-        let all = settings.iter().flat_map(|setting| ["-c", setting.as_str()]).chain(words.iter().copied());
-        self.ask_with(&all.collect::<Vec<&str>>(), ALONE)
+        let files = repo.line(&["write-tree"])?;
+        let known = repo.tree_of(head)?;
+        if staged == known && files == known {
+            return Ok(None);
+        }
+        let index = repo.line(&["commit-tree", "-p", head, "-m", &format!("index: {message}"), &staged])?;
+        repo.line(&["commit-tree", "-p", head, "-p", &index, "-m", message, &files]).map(Some)
     }
 
-    fn ask(&self, words: &[&str]) -> Result<Vec<u8>, String> {
-        self.ask_with(words, &[])
+    fn repo(&self) -> Result<Repo<'_>, Fault> {
+        Repo::around(&self.runner, self.workspace)
     }
 
-    fn ask_with(&self, words: &[&str], more: &[(&str, &str)]) -> Result<Vec<u8>, String> {
-        // Neither the user's aliases nor a repository's hooks and helpers may change the answer.
-        let fixed = ["git", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false"];
-        let argv = fixed.iter().chain(words).map(OsString::from).collect();
-        let marker = Marker { attempt: self.mark.clone(), owner: self.launcher.identity() };
-        let mut spec = LaunchSpec::new(argv, self.workspace.to_owned(), marker);
-        // A caller's GIT_DIR or GIT_INDEX_FILE would answer for another repository than the workspace's.
-        let is_gits = |name: &OsString| name.as_encoded_bytes().starts_with(b"GIT_");
-        let kept = self.environment.iter().filter(|(name, _)| !is_gits(name));
-        spec.env = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
-        spec.env.extend(more.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
-        let answered = launcher::ask(self.launcher, spec, limits::CHECK_TIMEOUT)
-            .map_err(|error| format!("git: {}", with_causes(&error)))?;
-        match answered.exit {
-            Exit::Code(0) => Ok(answered.printed),
-            Exit::Code(_) => {
-                let complaint = String::from_utf8_lossy(&answered.complaint);
-                Err(complaint.lines().next().unwrap_or("git failed").to_owned())
-            }
-            Exit::Signal(signal) => Err(format!("git was ended by signal {signal}")),
-        }
+    /// The submodules that are there: their names and their places.
+    fn submodules(&self, repo: &Repo<'_>, directory: &Path) -> Result<Vec<(String, PathBuf)>, Fault> {
+        let listed = repo.names(&["ls-files", "--stage", "-z"])?;
+        let links = listed.iter().filter_map(|line| line.strip_prefix("160000 ")?.split_once('\t'));
+        let places = links.map(|(_, name)| (name.to_owned(), directory.join(name)));
+        Ok(places.filter(|(_, path)| path.join(".git").exists()).collect())
     }
+}
+
+fn name_of(workspace: &Path, path: &Path) -> String {
+    path.strip_prefix(workspace).unwrap_or(path).to_string_lossy().into_owned()
+}
+
+/// Files that differ from a tree, and untracked ones, without those in submodules.
+fn differing(repo: &Repo<'_>, tree: &str) -> Result<Vec<String>, Fault> {
+    let words = ["diff", "--name-only", "--no-renames", "--no-ext-diff", NOT_IN_SUBMODULES];
+    let differing = [&words[..], &["--relative", "-z", tree, "--"]].concat();
+    let untracked = ["ls-files", "--others", "--exclude-standard", "-z"];
+    let mut files = Vec::new();
+    for words in [&differing[..], &untracked[..]] {
+        let printed = repo.ask(words)?;
+        let names = printed.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        files.extend(names.map(|name| String::from_utf8_lossy(name).into_owned()));
+    }
+    Ok(files)
 }

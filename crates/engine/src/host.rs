@@ -32,7 +32,7 @@ use ops::run::Liveness;
 use ops::run::logs::OutputStream;
 use ops::{Context, Error, Result};
 
-use crate::git::Git;
+use crate::git::{Git, Runner};
 use crate::index::{How, Index, Look};
 use crate::launcher::{Launcher, RunError, ask};
 use crate::observer::{Nobody, Observer};
@@ -207,14 +207,11 @@ impl Host for LocalHost {
     }
 
     fn changed_in_git(&self, root: &str, revision: &str, mark: &Id<Attempt>) -> Result<Vec<String>> {
-        let git = Git {
-            launcher: &*self.launcher,
-            workspace: Path::new(root),
-            environment: &self.door.environment(),
-            mark: mark.clone(),
-        };
+        let environment = self.door.environment();
+        let runner = Runner { launcher: &*self.launcher, environment: &environment, mark: mark.clone() };
+        let git = Git { runner, workspace: Path::new(root) };
         let tree = git.tree_of(revision).map_err(|problem| {
-            Error::new(ErrorCode::InvalidInput, problem).hint("name one commit, branch or tag")
+            Error::new(ErrorCode::InvalidInput, problem.to_string()).hint("name one commit, branch or tag")
         })?;
         git.changed(&tree).map_err(|problem| {
             Error::new(ErrorCode::Io, format!("could not ask git what changed: {problem}"))
@@ -370,11 +367,7 @@ impl Host for LocalHost {
 
     fn worktrees(&self, mark: &Id<Attempt>) -> Result<Vec<KeptWorktree>> {
         let environment = self.door.environment();
-        let runner = worktree::git::Runner {
-            launcher: &*self.launcher,
-            environment: &environment,
-            mark: mark.clone(),
-        };
+        let runner = Runner { launcher: &*self.launcher, environment: &environment, mark: mark.clone() };
         let all = self.door.worktrees().list().map_err(worktree_error)?;
         let kept = all.into_iter().map(|clone| KeptWorktree {
             directory: clone.tree().to_string_lossy().into_owned(),
@@ -386,11 +379,7 @@ impl Host for LocalHost {
 
     fn remove_worktree(&self, record: &WorktreeRecord, mark: &Id<Attempt>) -> Result<bool> {
         let environment = self.door.environment();
-        let runner = worktree::git::Runner {
-            launcher: &*self.launcher,
-            environment: &environment,
-            mark: mark.clone(),
-        };
+        let runner = Runner { launcher: &*self.launcher, environment: &environment, mark: mark.clone() };
         let clones = self.door.worktrees();
         let all = clones.list().map_err(worktree_error)?;
         match all.iter().find(|clone| clone.record.task_id == record.task_id) {

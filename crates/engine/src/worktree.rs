@@ -3,7 +3,6 @@
 //! A clone has two repositories: the one that the task uses, and one of writ's own beside it, which has the same files as
 //! its working tree. writ's git never reads the configuration of the first, because the task could have written it.
 
-pub mod git;
 mod keep;
 mod landing;
 mod merge;
@@ -17,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 use contract::domain::limits;
 use contract::domain::worktree::{MergeConflict, WorktreeRecord, part_name};
+
+use crate::git;
 
 pub use merge::{Candidate, Prepared, Trial};
 pub use open::Order;
@@ -37,10 +38,6 @@ const MERGED: &str = "refs/heads/merged";
 pub enum Fault {
     #[error("no clones are kept here")]
     Nowhere,
-    #[error("the workspace is not a git repository")]
-    NoRepository,
-    #[error("the workspace must be the top directory of its git repository, {0}")]
-    NotTop(String),
     #[error("the repository has no commit yet")]
     NoCommit,
     #[error("clones would be inside the workspace, beside the store; keep the store elsewhere")]
@@ -59,8 +56,8 @@ pub enum Fault {
     Busy,
     #[error("another git process holds the workspace's index; if none is running, delete {0}")]
     IndexLocked(String),
-    #[error("{0}")]
-    Git(String),
+    #[error(transparent)]
+    Git(#[from] git::Fault),
     #[error("{0}")]
     Damaged(String),
     #[error("could not {doing} {path}: {source}")]

@@ -18,12 +18,12 @@ use serde_json::{Value, json};
 
 use super::{Committed, Dispatcher, millis};
 use crate::executor::Stopped;
+use crate::git::Runner;
 use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::Mark;
 use crate::pipeline::l7_delegate::Claim;
 use crate::pipeline::l8_verify::Verdict;
-use crate::worktree::git::Runner;
 use crate::worktree::{Author, Candidate, Fault, Landing, Order, Trial, Worktree};
 
 /// The clone of a task that is worked on.
@@ -72,7 +72,7 @@ impl<'d> Dispatcher<'d> {
         self.clones.get(&task).map(|isolated| added(&isolated.clone)).unwrap_or_default()
     }
 
-    fn runner(&self, mark: &AttemptId) -> Runner<'d> {
+    pub(super) fn runner(&self, mark: &AttemptId) -> Runner<'d> {
         Runner {
             launcher: &*self.settings.launcher,
             environment: &self.settings.environment,

@@ -19,12 +19,7 @@ impl Dispatcher<'_> {
         };
         let Ok(document) = serde_json::from_value::<Task>(document.clone()) else { return Vec::new() };
         let root = Path::new(&self.run.asked.workspace);
-        let git = Git {
-            launcher: &*self.settings.launcher,
-            workspace: root,
-            environment: &self.settings.environment,
-            mark: attempt.clone(),
-        };
+        let git = Git { runner: self.runner(attempt), workspace: root };
         let mut notes = Vec::new();
         let mut is_stashed = false;
         for (path, wish) in contract::intake::snapshots(&document) {
@@ -70,7 +65,7 @@ fn copied(root: &Path, path: Option<&str>, wish: &RollbackSnapshot) -> Option<St
 
 fn patched(git: &Git<'_>, root: &Path, path: Option<&str>, wish: &RollbackSnapshot) -> String {
     let done = places(root, path, wish).and_then(|(path, to)| {
-        let patch = git.patch(&path)?;
+        let patch = git.patch(&path).map_err(|fault| fault.to_string())?;
         let written = crate::snapshots::write_inside(root, to.as_bytes(), &patch);
         written.map(|()| (path, to)).map_err(|error| error.to_string())
     });

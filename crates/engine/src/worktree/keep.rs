@@ -8,8 +8,8 @@ use std::path::Path;
 use contract::domain::limits;
 use contract::domain::worktree::Standing;
 
-use super::git::{Repo, Runner};
 use super::{Fault, ONTO, Worktree, Worktrees, entries, io, is_trash};
+use crate::git::{Repo, Runner, copy_index};
 
 impl Worktrees {
     /// Held until the file is dropped. Waits for other holders for a while.
@@ -97,7 +97,7 @@ impl Worktree {
         let is_detached = !workspace.says(&["symbolic-ref", "--quiet", "HEAD"])?;
         // With a list of files of its own: an engine may use the other one.
         let list = self.git_dir().join(format!("index.{}", runner.mark));
-        fs::copy(self.git_dir().join("index"), &list).map_err(io("copy", &list))?;
+        copy_index(&self.git_dir().join("index"), &list).map_err(io("copy", &list))?;
         let private = self.private(runner).with_index(&list);
         let tree = self.tree_now(&private);
         fs::remove_file(&list).map_err(io("remove", &list))?;

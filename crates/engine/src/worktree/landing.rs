@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use contract::domain::limits;
 
-use super::git::{Repo, Runner};
 use super::put::{Put, Shift};
 use super::{Fault, Worktree, Worktrees, io};
+use crate::git::{Repo, Runner};
 use crate::regular_file;
 
 /// How often the workspace's index is tried while another git holds it.
@@ -97,7 +97,7 @@ impl Worktree {
         match workspace.ask_patiently(&["update-ref", "-m", &told, "HEAD", to, from]) {
             Ok(_) => Ok(Changed::Landed),
             Err(_) if workspace.commit_of("HEAD")? != from => Ok(Changed::Moved),
-            Err(fault) => Err(fault),
+            Err(fault) => Err(fault.into()),
         }
     }
 

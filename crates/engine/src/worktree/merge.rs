@@ -5,10 +5,11 @@ use std::fs::{self, File};
 use contract::domain::limits;
 use contract::domain::worktree::{ConflictSide, MergeConflict};
 
-use super::git::{Repo, Runner, names};
 use super::landing::Changed;
 use super::tip::Author;
 use super::{Fault, Landed, Landing, MERGED, ONTO, RESULT, Worktree, Worktrees, io};
+use crate::git;
+use crate::git::{Repo, Runner, names};
 use crate::regular_file;
 use crate::supervisor::{Exit, Stdin};
 
@@ -136,7 +137,7 @@ impl Worktree {
                 }
                 _ => {
                     let said = String::from_utf8_lossy(&answered.complaint);
-                    return Err(Fault::Git(format!("git merge-tree: {}", said.trim())));
+                    return Err(git::Fault::Failed(format!("git merge-tree: {}", said.trim())).into());
                 }
             }
         };
@@ -282,7 +283,8 @@ impl Worktree {
         // The workspace's configuration could name another program for this path.
         words.extend(["--upload-pack=git-upload-pack", "--no-recurse-submodules", "--", from, kept.as_str()]);
         words.extend(more);
-        workspace.ask(&words).map(drop)
+        workspace.ask(&words)?;
+        Ok(())
     }
 }
 
@@ -307,10 +309,10 @@ enum Put {
 fn put_files(repo: &Repo<'_>, from: &str, to: &str) -> Result<Put, Fault> {
     match repo.ask_patiently(&["read-tree", "-m", "-u", from, to]) {
         Ok(_) => Ok(Put::Done),
-        Err(Fault::Git(said)) if is_refusal(&said) => {
+        Err(git::Fault::Failed(said)) if is_refusal(&said) => {
             Ok(Put::Refused(said.trim_start_matches("git read-tree: error: ").to_owned()))
         }
-        Err(fault) => Err(fault),
+        Err(fault) => Err(fault.into()),
     }
 }
 

@@ -9,8 +9,8 @@ use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
 use contract::domain::worktree::{Ports, WorktreeRecord};
 
-use super::git::{Repo, Runner};
 use super::{Fault, ONTO, RESULT, Worktree, Worktrees, directory_of, io};
+use crate::git::{Repo, Runner};
 
 /// Paths that a refusal names.
 const NAMED_MAX: usize = 5;

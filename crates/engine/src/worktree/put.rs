@@ -13,9 +13,9 @@ use contract::domain::rollback::text;
 use rustix::fs::{CWD, RenameFlags, Stat};
 use rustix::io::Errno;
 
-use super::git::Repo;
 use super::merge::is_refusal;
 use super::{Fault, io};
+use crate::git::{self, Repo};
 use crate::snapshots::place::Place;
 use crate::supervisor::Stdin;
 
@@ -78,7 +78,7 @@ impl Shift<'_> {
         self.unhide(&paths);
         let differ_before = self.differing(self.from)?;
         match self.repo.ask(&["read-tree", "-i", "-m", self.from, self.to]) {
-            Err(Fault::Git(said)) if is_refusal(&said) => return Ok(Put::Staged(said)),
+            Err(git::Fault::Failed(said)) if is_refusal(&said) => return Ok(Put::Staged(said)),
             read => read?,
         };
         let differ_after = self.differing(self.to)?;

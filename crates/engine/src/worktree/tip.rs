@@ -8,8 +8,8 @@ use std::path::Path;
 use contract::domain::limits;
 use contract::domain::rollback::text as shown;
 
-use super::git::{Repo, Runner};
 use super::{Fault, ONTO, RESULT, Worktree};
+use crate::git::{Repo, Runner};
 use crate::regular_file;
 use crate::supervisor::Stdin;
 
@@ -77,7 +77,7 @@ impl Worktree {
             let words = ["update-index", "-z", "--add", "--remove", "--replace", "--stdin"];
             private.ask_with(&words, &[], Stdin::Bytes(bytes))?;
         }
-        private.line(&["write-tree"])
+        Ok(private.line(&["write-tree"])?)
     }
 
     /// Whether a file or a link that is listed took the place of a directory above this path.

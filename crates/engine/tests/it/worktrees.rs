@@ -12,8 +12,8 @@ use contract::domain::run::RunId;
 use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
 use contract::domain::worktree::{MergeConflict, Standing};
+use engine::git::{Git, Runner};
 use engine::supervisor::ShimProgram;
-use engine::worktree::git::Runner;
 use engine::worktree::{Author, Candidate, Fault, Landing, Order, Trial, Worktree, Worktrees};
 use testkit::{Scratch, SeededIds};
 
@@ -666,5 +666,40 @@ fn a_merge_waits_for_another_git_that_holds_the_index() {
     });
     assert_eq!(bench.put(&mut clone, &candidate), Landing::Landed);
     other.join().unwrap();
+    assert_eq!(bench.read("work/file"), "two\n");
+}
+
+#[test]
+fn nothing_planted_in_a_submodule_runs_when_git_is_asked_what_changed() {
+    let bench = Bench::new();
+    let planted = bench.path("planted");
+    bench.git("work", &["init", "-q", "sub"]);
+    bench.write("work/sub/inner", "one\n");
+    bench.commit("work/sub", "first");
+    bench.commit("work", "with a submodule");
+    let trap = format!("touch {}; cat", planted.display());
+    for name in ["filter.trap.clean", "filter.trap.smudge", "filter.trap.process", "core.fsmonitor"] {
+        bench.git("work/sub", &["config", name, &trap]);
+    }
+    bench.write("work/sub/.git/info/attributes", "* filter=trap\n");
+    bench.write("work/sub/inner", "two\n");
+    bench.write("work/file", "two\n");
+    fs::remove_file(&planted).ok();
+    let workspace = bench.path("work");
+    let git = Git { runner: bench.runner(), workspace: &workspace };
+    let patch = String::from_utf8(git.patch(".").unwrap()).unwrap();
+    assert!(patch.contains("+two") && !patch.contains("sub"), "{patch}");
+    let commit = git.stash("before").unwrap().unwrap();
+    let head = git.tree_of("HEAD").unwrap();
+    assert_eq!(git.changed(&head).unwrap(), ["file", "sub"]);
+    assert!(!planted.exists(), "a filter of the submodule ran");
+    assert_eq!(bench.git("work", &["show", &format!("{commit}:file")]), "two");
+    assert_eq!(bench.git("work", &["stash", "list", "--format=%H %gs"]), format!("{commit} before"));
+    assert_eq!(bench.read("work/file"), "two\n");
+    // Staged and unstaged changes come back as they were.
+    bench.git("work", &["checkout", "-q", "--", "file"]);
+    bench.git("work/sub", &["checkout", "-q", "--", "inner"]);
+    assert_eq!(git.stash("again").unwrap(), None);
+    bench.git("work", &["-c", "submodule.recurse=false", "stash", "pop", "-q"]);
     assert_eq!(bench.read("work/file"), "two\n");
 }

@@ -8,9 +8,22 @@ use std::path::{Path, PathBuf};
 use contract::domain::id::{Attempt, Id};
 use contract::domain::limits;
 
-use super::Fault;
 use crate::launcher::{self, Answered, Launcher, with_causes};
 use crate::supervisor::{Exit, LaunchSpec, Marker, Stdin};
+
+/// Why git did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    #[error("the workspace is not a git repository")]
+    NoRepository,
+    #[error("the workspace must be the top directory of its git repository, {0}")]
+    NotTop(String),
+    #[error("a name is not UTF-8")]
+    NotText,
+    /// With what git said.
+    #[error("{0}")]
+    Failed(String),
+}
 
 /// How git is started.
 pub struct Runner<'g> {
@@ -63,7 +76,7 @@ const LOCK_TRIES: u32 = 20;
 
 /// A repository, or a directory in which there is none yet.
 #[derive(Clone)]
-pub(super) struct Repo<'g> {
+pub(crate) struct Repo<'g> {
     runner: &'g Runner<'g>,
     directory: PathBuf,
     /// Variables that say where its parts are.
@@ -74,17 +87,23 @@ pub(super) struct Repo<'g> {
 
 impl<'g> Repo<'g> {
     /// No repository: for commands that make one.
-    pub(super) fn none(runner: &'g Runner<'g>, directory: &Path) -> Self {
+    pub(crate) fn none(runner: &'g Runner<'g>, directory: &Path) -> Self {
         Self { runner, directory: directory.to_owned(), places: Vec::new(), settings: Vec::new() }
     }
 
     /// The repository of a workspace, whose configuration is its owner's. Its filters do not run.
-    pub(super) fn workspace(runner: &'g Runner<'g>, directory: &Path) -> Result<Self, Fault> {
-        let mut repo = Self::none(runner, directory);
+    pub(crate) fn workspace(runner: &'g Runner<'g>, directory: &Path) -> Result<Self, Fault> {
+        let repo = Self::none(runner, directory);
         let top = repo.line(&["rev-parse", "--show-toplevel"]).map_err(|_| Fault::NoRepository)?;
         if std::fs::canonicalize(&top).ok() != std::fs::canonicalize(directory).ok() {
             return Err(Fault::NotTop(top));
         }
+        Self::around(runner, directory)
+    }
+
+    /// The repository that a directory is in. Its filters do not run.
+    pub(crate) fn around(runner: &'g Runner<'g>, directory: &Path) -> Result<Self, Fault> {
+        let mut repo = Self::none(runner, directory);
         // It fails where there is none.
         let filters = repo.ask(&["config", "--name-only", "-z", "--get-regexp", r"^filter\."]);
         for name in names(&filters.unwrap_or_default())? {
@@ -94,7 +113,7 @@ impl<'g> Repo<'g> {
     }
 
     /// writ's own repository beside a clone. The clone's files are its working tree, the clone's configuration is not read.
-    pub(super) fn private(runner: &'g Runner<'g>, git: &Path, tree: &Path) -> Self {
+    pub(crate) fn private(runner: &'g Runner<'g>, git: &Path, tree: &Path) -> Self {
         let places =
             vec![("GIT_DIR", git.as_os_str().to_owned()), ("GIT_WORK_TREE", tree.as_os_str().to_owned())];
         let settings = vec!["core.bare=false".to_owned()];
@@ -102,7 +121,7 @@ impl<'g> Repo<'g> {
     }
 
     /// The same with another list of files.
-    pub(super) fn with_index(mut self, path: &Path) -> Self {
+    pub(crate) fn with_index(mut self, path: &Path) -> Self {
         self.places.push(("GIT_INDEX_FILE", path.as_os_str().to_owned()));
         // So that it is one file.
         self.settings.push("core.splitIndex=false".to_owned());
@@ -110,12 +129,12 @@ impl<'g> Repo<'g> {
     }
 
     /// What git printed.
-    pub(super) fn ask(&self, words: &[&str]) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn ask(&self, words: &[&str]) -> Result<Vec<u8>, Fault> {
         self.ask_with(words, &[], Stdin::Closed)
     }
 
     /// The same with more variables and something to read.
-    pub(super) fn ask_with(
+    pub(crate) fn ask_with(
         &self,
         words: &[&str],
         more: &[(&str, &str)],
@@ -129,12 +148,12 @@ impl<'g> Repo<'g> {
     }
 
     /// The one line that git printed.
-    pub(super) fn line(&self, words: &[&str]) -> Result<String, Fault> {
+    pub(crate) fn line(&self, words: &[&str]) -> Result<String, Fault> {
         text(&self.ask(words)?).map(|text| text.trim_end_matches('\n').to_owned())
     }
 
     /// Whether git ended with 0. Any other end than 0 and 1 is an error.
-    pub(super) fn says(&self, words: &[&str]) -> Result<bool, Fault> {
+    pub(crate) fn says(&self, words: &[&str]) -> Result<bool, Fault> {
         let answered = self.run(words, &[], Stdin::Closed)?;
         match answered.exit {
             Exit::Code(0) => Ok(true),
@@ -143,7 +162,7 @@ impl<'g> Repo<'g> {
         }
     }
 
-    pub(super) fn run(&self, words: &[&str], more: &[(&str, &str)], stdin: Stdin) -> Result<Answered, Fault> {
+    pub(crate) fn run(&self, words: &[&str], more: &[(&str, &str)], stdin: Stdin) -> Result<Answered, Fault> {
         let settings = UNTOUCHED.iter().copied().chain(self.settings.iter().map(String::as_str));
         let argv = ["git"].into_iter().chain(settings.flat_map(|setting| ["-c", setting]));
         let argv = argv.chain(words.iter().copied()).map(OsString::from).collect();
@@ -158,12 +177,12 @@ impl<'g> Repo<'g> {
         spec.env.extend(self.places.iter().map(|(name, value)| (OsString::from(name), value.clone())));
         spec.stdin = stdin;
         launcher::ask(runner.launcher, spec, limits::WORKTREE_GIT_TIMEOUT)
-            .map_err(|error| Fault::Git(format!("git {}: {}", words[0], with_causes(&error))))
+            .map_err(|error| Fault::Failed(format!("git {}: {}", words[0], with_causes(&error))))
     }
 
     /// Looks at every file, so that those that were only touched do not count as changed. Waits a while for another git that
     /// holds the list of files.
-    pub(super) fn refresh(&self) -> Result<(), Fault> {
+    pub(crate) fn refresh(&self) -> Result<(), Fault> {
         let words = ["update-index", "-q", "--refresh"];
         for _ in 0..LOCK_TRIES {
             let answered = self.run(&words, &[], Stdin::Closed)?;
@@ -177,11 +196,11 @@ impl<'g> Repo<'g> {
                 Exit::Code(_) | Exit::Signal(_) => return Err(complaint(&words, &answered)),
             }
         }
-        Err(Fault::Git("git update-index: another git process holds index.lock".to_owned()))
+        Err(Fault::Failed("git update-index: another git process holds index.lock".to_owned()))
     }
 
     /// The same as `ask`, for a command that needs a lock which another git may hold for a moment.
-    pub(super) fn ask_patiently(&self, words: &[&str]) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn ask_patiently(&self, words: &[&str]) -> Result<Vec<u8>, Fault> {
         for _ in 1..LOCK_TRIES {
             let answered = self.run(words, &[], Stdin::Closed)?;
             match answered.exit {
@@ -195,11 +214,11 @@ impl<'g> Repo<'g> {
         self.ask(words)
     }
 
-    pub(super) fn is_ancestor(&self, earlier: &str, later: &str) -> Result<bool, Fault> {
+    pub(crate) fn is_ancestor(&self, earlier: &str, later: &str) -> Result<bool, Fault> {
         self.says(&["merge-base", "--is-ancestor", earlier, later])
     }
 
-    pub(super) fn commit_of(&self, revision: &str) -> Result<String, Fault> {
+    pub(crate) fn commit_of(&self, revision: &str) -> Result<String, Fault> {
         self.line(&[
             "rev-parse",
             "--verify",
@@ -210,7 +229,7 @@ impl<'g> Repo<'g> {
     }
 
     /// The commit that an id leads to. `None` if it is something else, or unknown.
-    pub(super) fn commit_if_any(&self, id: &str) -> Result<Option<String>, Fault> {
+    pub(crate) fn commit_if_any(&self, id: &str) -> Result<Option<String>, Fault> {
         let peeled = format!("{id}^{{commit}}");
         let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled];
         let answered = self.run(&words, &[], Stdin::Closed)?;
@@ -221,11 +240,11 @@ impl<'g> Repo<'g> {
         }
     }
 
-    pub(super) fn tree_of(&self, revision: &str) -> Result<String, Fault> {
+    pub(crate) fn tree_of(&self, revision: &str) -> Result<String, Fault> {
         self.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{revision}^{{tree}}")])
     }
 
-    pub(super) fn names(&self, words: &[&str]) -> Result<Vec<String>, Fault> {
+    pub(crate) fn names(&self, words: &[&str]) -> Result<Vec<String>, Fault> {
         names(&self.ask(words)?)
     }
 }
@@ -234,7 +253,14 @@ fn complaint(words: &[&str], answered: &Answered) -> Fault {
     let said = String::from_utf8_lossy(&answered.complaint);
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).take(4).collect();
     let said = if lines.is_empty() { "failed".to_owned() } else { lines.join(" ") };
-    Fault::Git(format!("git {}: {said}", words[0]))
+    Fault::Failed(format!("git {}: {said}", words[0]))
+}
+
+/// Copies a list of files with its time: git compares that with the times of files to know which may have changed since.
+pub(crate) fn copy_index(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::copy(from, to)?;
+    let modified = std::fs::metadata(from)?.modified()?;
+    std::fs::File::options().write(true).open(to)?.set_modified(modified)
 }
 
 fn is_locked(complaint: &[u8]) -> bool {
@@ -247,6 +273,6 @@ fn text(bytes: &[u8]) -> Result<String, Fault> {
 }
 
 /// Names that end with NUL each.
-pub(super) fn names(bytes: &[u8]) -> Result<Vec<String>, Fault> {
+pub(crate) fn names(bytes: &[u8]) -> Result<Vec<String>, Fault> {
     bytes.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(text).collect()
 }
