@@ -146,7 +146,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let is_clean = is_asked || !is_wanted_back || rolled.as_ref().is_some_and(|rolled| rolled.is_whole);
     let decision = after_rollback(decision, is_clean);
     let told = rolled.as_ref().map(|rolled| rolled.told.as_str());
-    let reason = &reason(decision, lost_to.as_ref(), (told, is_clean));
+    let reason = &reason((decision, !spec.checks.is_empty()), lost_to.as_ref(), (told, is_clean));
     let mark = dispatcher.pipeline.mark();
     rolled.and_then(|rolled| rolled.entry).into_iter().for_each(|entry| dispatcher.note(entry));
     let state = match decision {
@@ -214,13 +214,20 @@ fn note_decision(dispatcher: &mut Dispatcher<'_>, decision: Decision, reason: &s
 }
 
 /// Why it was decided so, who has its locks by now, and what was taken back.
-fn reason(decision: Decision, lost_to: Option<&Held>, (rolled, is_clean): (Option<&str>, bool)) -> String {
+fn reason(
+    (decision, has_checks): (Decision, bool),
+    lost_to: Option<&Held>,
+    (rolled, is_clean): (Option<&str>, bool),
+) -> String {
     let why = match decision {
         Decision::Parked if !is_clean => {
             "it was interrupted, and what it changed was not taken back completely, so it is not run again"
         }
         Decision::Verified => "its checks pass, so it had finished",
         Decision::Rerun => "it was interrupted and may be run again",
+        Decision::Parked if !has_checks => {
+            "it was interrupted, it has no checks that show whether it is done, and the plan does not say it may run again"
+        }
         Decision::Parked => {
             "it was interrupted, its checks do not pass, and the plan does not say it may run again"
         }

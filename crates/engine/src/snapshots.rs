@@ -8,6 +8,7 @@ mod collect;
 mod objects;
 pub(crate) mod place;
 mod record;
+mod repositories;
 mod restore;
 mod take;
 
@@ -22,7 +23,7 @@ use contract::domain::limits;
 use contract::domain::scope::Scope;
 use rustix::fs::{FlockOperation, flock};
 
-pub use restore::Job;
+pub use restore::{Beside, Job};
 pub use take::Subject;
 
 use objects::{Bounds, Objects};
@@ -52,6 +53,8 @@ pub enum Fault {
     OtherVersion(AttemptId),
     #[error("the snapshots are in use; waited {} s (SNAPSHOTS_WAIT_MAX)", limits::SNAPSHOTS_WAIT_MAX.as_secs())]
     InUse,
+    #[error("`{0}` is in a git repository's own directory, which cannot be taken back")]
+    Repository(Scope),
     #[error("the workspace could not be looked at as a whole: {0}")]
     Partial(crate::index::Partial),
     /// Only in tests: a rollback that was to end after some of its steps.

@@ -41,6 +41,15 @@ impl Subject {
             )
             .hint("a snapshot is taken before each attempt of a plan's task with `writes`"));
         };
+        if part.spec.worktree.is_some() {
+            let (name, run) = (&part.spec.id, &part.run_id);
+            let message =
+                format!("`{name}` worked in a clone, and its work came into the workspace as a merge");
+            let hint = format!(
+                "`git revert -m 1 COMMIT` takes a merge back; `git log --merges --grep='Writ-Run: {run}'` lists those of the run"
+            );
+            return Err(Error::new(ErrorCode::NotFound, message).hint(hint));
+        }
         if part.spec.writes.is_empty() {
             let message = format!("`{}` declares no `writes`, so it has no scope to roll back", part.spec.id);
             return Err(Error::new(ErrorCode::NotFound, message).hint(

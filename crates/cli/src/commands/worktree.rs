@@ -88,6 +88,11 @@ fn collected(answer: &gc::Answer) -> String {
         let (run, name) = (&row.worktree.run_id, one_line(&row.worktree.name));
         text.push_str(&format!("kept: {run}  {name}: {}\n", one_line(reason)));
     }
+    if !answer.kept.is_empty() {
+        text.push_str(
+            "hint: to discard a clone with its work, delete its directory; `writ worktree list` shows it\n",
+        );
+    }
     text.push_str(&format!(
         "{} of {} clones {done}\n",
         answer.removed.len(),

@@ -274,5 +274,7 @@ fn text(bytes: &[u8]) -> Result<String, Fault> {
 
 /// Names that end with NUL each.
 pub(crate) fn names(bytes: &[u8]) -> Result<Vec<String>, Fault> {
-    bytes.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(text).collect()
+    let names = bytes.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    // A name that is not UTF-8 is shown with its bytes.
+    Ok(names.map(contract::domain::rollback::text).collect())
 }

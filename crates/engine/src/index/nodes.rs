@@ -34,6 +34,12 @@ impl Look {
         directories.chain(files).filter(|(path, ..)| !is_git(path))
     }
 
+    /// The own directories of git repositories that were seen below the root.
+    pub(crate) fn repositories(&self) -> impl Iterator<Item = &[u8]> {
+        let paths = self.seen.directories.iter().map(|(path, _)| path.as_slice());
+        paths.filter(|path| path.strip_suffix(b"/.git").is_some_and(|above| !is_git(above)))
+    }
+
     /// Paths that were not looked at because git ignores them.
     pub(crate) fn ignored(&self) -> &[Vec<u8>] {
         &self.seen.ignored
@@ -72,6 +78,11 @@ impl Stat {
             modified: walk::nanoseconds(self.modified),
             changed: walk::nanoseconds(self.changed),
         }
+    }
+
+    /// When it was changed for the last time, in milliseconds.
+    pub(crate) fn changed_ms(&self) -> i64 {
+        walk::nanoseconds(self.changed) / 1_000_000
     }
 
     pub(crate) fn special(&self) -> Node {

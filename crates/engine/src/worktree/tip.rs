@@ -69,9 +69,11 @@ impl Worktree {
             return Err(Fault::Nested(shown(nested)));
         }
         let listed: BTreeSet<&[u8]> = paths.iter().copied().collect();
-        let is_gone = |path: &&[u8]| !self.is_below_file(&listed, path);
-        let bytes: Vec<u8> =
-            paths.into_iter().filter(is_gone).flat_map(|path| [path, b"\0"].concat()).collect();
+        let mut paths: Vec<&[u8]> =
+            paths.into_iter().filter(|path| !self.is_below_file(&listed, path)).collect();
+        // A file that became a directory is removed before the files in it come.
+        paths.sort_by_key(|path| !self.is_directory(path));
+        let bytes: Vec<u8> = paths.into_iter().flat_map(|path| [path, b"\0"].concat()).collect();
         if !bytes.is_empty() {
             // What takes the place of a directory, or of a file, takes its entries away.
             let words = ["update-index", "-z", "--add", "--remove", "--replace", "--stdin"];
@@ -83,10 +85,11 @@ impl Worktree {
     /// Whether a file or a link that is listed took the place of a directory above this path.
     fn is_below_file(&self, listed: &BTreeSet<&[u8]>, path: &[u8]) -> bool {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
-        let is_directory = |path: &[u8]| {
-            self.tree().join(OsStr::from_bytes(path)).symlink_metadata().is_ok_and(|found| found.is_dir())
-        };
-        ends.map(|end| &path[..end]).any(|above| listed.contains(above) && !is_directory(above))
+        ends.map(|end| &path[..end]).any(|above| listed.contains(above) && !self.is_directory(above))
+    }
+
+    fn is_directory(&self, path: &[u8]) -> bool {
+        self.tree().join(OsStr::from_bytes(path)).symlink_metadata().is_ok_and(|found| found.is_dir())
     }
 
     /// The commits that the files of the clone rest on: what was put there, and what the task committed itself.
