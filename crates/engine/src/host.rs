@@ -26,7 +26,7 @@ use contract::domain::worktree::WorktreeRecord;
 use contract::intake::Executors;
 use ops::host::{
     CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, KeptWorktree, LogPiece,
-    ProgramQuestion, RollbackJob, WatchEnd, Watched, WorkEnd, WorklogWrite, too_short_of,
+    ProgramQuestion, RollbackJob, WatchEnd, Watched, WorkEnd, WorklogWrite, WorktreeLeftover, too_short_of,
 };
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
@@ -377,6 +377,19 @@ impl Host for LocalHost {
         Ok(kept.collect())
     }
 
+    fn worktree_leftovers(&self) -> Result<Vec<WorktreeLeftover>> {
+        let left = self.door.worktrees().leftovers().map_err(worktree_error)?;
+        let shown = |(directory, reason): (PathBuf, String)| WorktreeLeftover {
+            directory: directory.to_string_lossy().into_owned(),
+            reason,
+        };
+        Ok(left.into_iter().map(shown).collect())
+    }
+
+    fn remove_worktree_leftovers(&self) {
+        self.door.worktrees().empty_trash();
+    }
+
     fn remove_worktree(&self, record: &WorktreeRecord, mark: &Id<Attempt>) -> Result<bool> {
         let environment = self.door.environment();
         let runner = Runner { launcher: &*self.launcher, environment: &environment, mark: mark.clone() };
@@ -474,7 +487,7 @@ fn snapshot_error(fault: snapshots::Fault) -> Error {
 fn worktree_error(fault: worktree::Fault) -> Error {
     let message = crate::launcher::with_causes(&fault);
     match fault {
-        worktree::Fault::Busy => Error::new(ErrorCode::Busy, message).hint("try again"),
+        worktree::Fault::Busy(_) => Error::new(ErrorCode::Busy, message).hint("try again"),
         worktree::Fault::Damaged(_) => Error::new(ErrorCode::Corrupt, message),
         _ => Error::new(ErrorCode::Io, message),
     }

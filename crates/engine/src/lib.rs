@@ -24,6 +24,7 @@ mod live;
 mod pipeline;
 mod recovery;
 mod regular_file;
+mod remove_tree;
 mod walk;
 
 pub use drive::{Ending, drive, probe};

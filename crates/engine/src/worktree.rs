@@ -18,6 +18,7 @@ use contract::domain::limits;
 use contract::domain::worktree::{MergeConflict, WorktreeRecord, part_name};
 
 use crate::git;
+use crate::launcher::with_causes;
 
 pub use merge::{Candidate, Prepared, Trial};
 pub use open::Order;
@@ -26,6 +27,8 @@ pub use tip::Author;
 /// The record of a clone, beside it.
 const RECORD: &str = "worktree.json";
 const NEW_RECORD: &str = "worktree.json.new";
+/// Locked while the clone is made.
+const MAKING: &str = "making.lock";
 const RECORD_BYTES_MAX: usize = 64 * 1024;
 /// writ's own reference to what a task did.
 const RESULT: &str = "refs/heads/result";
@@ -52,15 +55,15 @@ pub enum Fault {
     Nested(String),
     #[error("a name is not UTF-8")]
     NotText,
-    #[error("another merge into the workspace takes too long")]
-    Busy,
+    #[error("waited {seconds} s for {0} (MERGE_WAIT_MAX)", seconds = limits::MERGE_WAIT_MAX.as_secs())]
+    Busy(&'static str),
     #[error("another git process holds the workspace's index; if none is running, delete {0}")]
     IndexLocked(String),
     #[error(transparent)]
     Git(#[from] git::Fault),
     #[error("{0}")]
     Damaged(String),
-    #[error("could not {doing} {path}: {source}")]
+    #[error("could not {doing} {path}")]
     Io { doing: &'static str, path: String, source: std::io::Error },
 }
 
@@ -85,18 +88,41 @@ impl Worktrees {
         self.root.as_deref().ok_or(Fault::Nowhere)
     }
 
-    /// Every clone, sorted by run and task. Directories without a record are not clones.
+    /// Every clone whose record can be read, sorted by run and task.
     pub fn list(&self) -> Result<Vec<Worktree>, Fault> {
+        Ok(self.directories()?.into_iter().filter_map(|clone| Worktree::read(&clone).ok()).collect())
+    }
+
+    /// Every other directory that is here, and why: clones whose record cannot be read, and what removals left.
+    pub fn leftovers(&self) -> Result<Vec<(PathBuf, String)>, Fault> {
+        let mut left = Vec::new();
+        for clone in self.directories()? {
+            if let Err(fault) = Worktree::read(&clone) {
+                left.push((clone, with_causes(&fault)));
+            }
+        }
+        let trash = self.trash()?.into_iter();
+        left.extend(trash.map(|path| (path, "it could not be removed completely".to_owned())));
+        Ok(left)
+    }
+
+    /// The directories of clones.
+    fn directories(&self) -> Result<Vec<PathBuf>, Fault> {
         let mut found = Vec::new();
         let Some(root) = &self.root else { return Ok(found) };
         for run in entries(root)? {
             // Files are locks.
             if run.is_dir() && !is_trash(&run) {
-                let clones = entries(&run)?.into_iter().filter(|clone| !is_trash(clone));
-                found.extend(clones.filter_map(|clone| Worktree::read(&clone).ok()));
+                found.extend(entries(&run)?);
             }
         }
         Ok(found)
+    }
+
+    /// What is left of clones that were removed.
+    fn trash(&self) -> Result<Vec<PathBuf>, Fault> {
+        let Some(root) = &self.root else { return Ok(Vec::new()) };
+        Ok(entries(root)?.into_iter().filter(|path| is_trash(path)).collect())
     }
 }
 
@@ -109,6 +135,8 @@ pub struct Worktree {
     landed: Option<Landed>,
     /// A merge that has begun and may have changed files of the workspace.
     underway: Option<landing::Underway>,
+    /// It is being made, or its engine died meanwhile: nothing has run in it.
+    is_unfinished: bool,
 }
 
 /// The commit that was merged, and the files of the clone then: checks may have left some.
@@ -118,14 +146,17 @@ struct Landed {
     tree: String,
 }
 
+/// The stored form.
 #[derive(serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Written {
-    #[serde(flatten)]
-    record: WorktreeRecord,
+    worktree: WorktreeRecord,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     landed: Option<Landed>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     underway: Option<landing::Underway>,
+    #[serde(default)]
+    unfinished: bool,
 }
 
 impl Worktree {
@@ -134,14 +165,15 @@ impl Worktree {
         let bytes = crate::regular_file::read(&path, RECORD_BYTES_MAX).map_err(io("read", &path))?;
         let written: Written = serde_json::from_slice(&bytes)
             .map_err(|error| Fault::Damaged(format!("{} is damaged: {error}", path.display())))?;
-        let Written { record, landed, underway } = written;
-        Ok(Self { directory: directory.to_owned(), record, landed, underway })
+        let Written { worktree, landed, underway, unfinished } = written;
+        let (directory, is_unfinished) = (directory.to_owned(), unfinished);
+        Ok(Self { directory, record: worktree, landed, underway, is_unfinished })
     }
 
     /// Replaces the record in one step.
     fn write(&self) -> Result<(), Fault> {
-        let (landed, underway) = (self.landed.clone(), self.underway.clone());
-        let written = Written { record: self.record.clone(), landed, underway };
+        let (worktree, landed, underway) = (self.record.clone(), self.landed.clone(), self.underway.clone());
+        let written = Written { worktree, landed, underway, unfinished: self.is_unfinished };
         let bytes = serde_json::to_vec_pretty(&written).expect("BUG: a record has a JSON form");
         let path = self.directory.join(RECORD);
         let new = self.directory.join(NEW_RECORD);
@@ -178,7 +210,7 @@ impl Worktree {
             let place = self.tree().display().to_string();
             return Err(Fault::Damaged(format!("the clone of the task is gone from {place}")));
         }
-        let known = ["git", "tree", RECORD, NEW_RECORD];
+        let known = ["git", "tree", RECORD, NEW_RECORD, MAKING];
         let is_strange = |path: &PathBuf| !known.iter().any(|name| path.ends_with(name));
         match entries(&self.directory)?.into_iter().find(is_strange) {
             Some(path) => {

@@ -146,6 +146,12 @@ pub trait Host {
     fn worktrees(&self, _: &Id<Attempt>) -> Result<Vec<KeptWorktree>> {
         Ok(Vec::new())
     }
+    /// Directories among the clones that are none: without a readable record, or left of a removal.
+    fn worktree_leftovers(&self) -> Result<Vec<WorktreeLeftover>> {
+        Ok(Vec::new())
+    }
+    /// Tries again to remove what removals left. What stays is listed.
+    fn remove_worktree_leftovers(&self) {}
     /// Removes a clone, unless it has work that its workspace has not. Says whether it did.
     fn remove_worktree(&self, _: &WorktreeRecord, _: &Id<Attempt>) -> Result<bool> {
         Ok(false)
@@ -230,6 +236,14 @@ pub struct KeptWorktree {
     /// Where its files are.
     pub directory: String,
     pub standing: Standing,
+}
+
+/// A directory among the clones that is none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorktreeLeftover {
+    pub directory: String,
+    /// What is wrong with it.
+    pub reason: String,
 }
 
 /// What is looked at while a worker works, whatever the workspace ignores.

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use contract::domain::worktree::Standing;
 use ops::Result;
+use ops::host::WorktreeLeftover;
 use ops::worktree::gc::{self, Gc, Preview};
 use ops::worktree::list::{self, List, Row};
 
@@ -37,7 +38,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     match command {
         Command::List => {
             let answer = host::call_existing::<List>(globals, &list::Request {})?;
-            Ok(output.answer(&answer, || listed(&answer.worktrees)))
+            Ok(output.answer(&answer, || listed(&answer)))
         }
         Command::Gc { dry_run } => {
             let request = gc::Request {};
@@ -51,11 +52,15 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     }
 }
 
-fn listed(rows: &[Row]) -> String {
-    if rows.is_empty() {
+fn listed(answer: &list::Answer) -> String {
+    if answer.worktrees.is_empty() && answer.leftovers.is_empty() {
         return "no clones are kept\n".to_owned();
     }
-    rows.iter().map(line).collect()
+    answer.worktrees.iter().map(line).chain(answer.leftovers.iter().map(left)).collect()
+}
+
+fn left(leftover: &WorktreeLeftover) -> String {
+    format!("not a clone: {}\n  {}\n", one_line(&leftover.reason), one_line(&leftover.directory))
 }
 
 fn line(row: &Row) -> String {
@@ -88,6 +93,7 @@ fn collected(answer: &gc::Answer) -> String {
         let (run, name) = (&row.worktree.run_id, one_line(&row.worktree.name));
         text.push_str(&format!("kept: {run}  {name}: {}\n", one_line(reason)));
     }
+    text.extend(answer.leftovers.iter().map(left));
     if !answer.kept.is_empty() {
         text.push_str(
             "hint: to discard a clone with its work, delete its directory; `writ worktree list` shows it\n",

@@ -380,3 +380,21 @@ fn a_task_that_is_canceled_after_its_merge_began_says_what_was_merged() {
     assert!(told.contains(&format!("its work was merged before that; `git revert -m 1 {head}`")), "{told}");
     cli.run(["audit", "verify", "--replay"]).success();
 }
+
+#[test]
+fn a_clone_that_cannot_be_removed_does_not_keep_the_others() {
+    let cli = project();
+    plan(&cli, "", &[task("a", "echo a > file", ""), task("b", "echo b > other", "")]);
+    assert_eq!(worked(&cli).iter().map(|task| &task[1]).collect::<Vec<_>>(), ["done", "done"]);
+    let bin = cli.scratch().dir("bin");
+    let script = "#!/bin/sh\ncase \" $* \" in *\\ update-ref\\ -d\\ *a\\ ) echo no >&2; exit 1;; esac\n\
+                  PATH=/usr/local/bin:/usr/bin:/bin exec git \"$@\"\n";
+    fs::write(bin.join("git"), script).unwrap();
+    fs::set_permissions(bin.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
+    let answer = cli.call(["worktree", "gc", "--output", "text"]).env("PATH", path).run();
+    let told = answer.success().stdout.clone();
+    assert!(told.contains("a: git update-ref: no") && told.ends_with("1 of 2 clones removed\n"), "{told}");
+    cli.run(["worktree", "gc"]).success();
+    assert_eq!(cli.run(["worktree", "list", "--output", "text"]).success().stdout, "no clones are kept\n");
+}

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use super::{Committed, Dispatcher, millis};
 use crate::executor::Stopped;
 use crate::git::Runner;
+use crate::launcher::with_causes;
 use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::Mark;
@@ -92,7 +93,7 @@ impl<'d> Dispatcher<'d> {
         }
         self.tell_unmerged(task, attempt);
         if let Err(fault) = self.open_clone(task, attempt) {
-            return Ok(Err(fault.to_string()));
+            return Ok(Err(with_causes(&fault)));
         }
         if !self.attempts[task].is_empty() {
             self.bring_together(task, attempt);
@@ -115,7 +116,7 @@ impl<'d> Dispatcher<'d> {
         if self.tasks[task].status == Status::InProgress {
             let mark = self.pipeline.mark();
             let task_id = self.tasks[task].id.clone();
-            let reason = Some(format!("unknown: its clone cannot be opened: {fault}"));
+            let reason = Some(format!("unknown: its clone cannot be opened: {}", with_causes(&fault)));
             self.note(Entry::MoveTask { task_id, to: Status::Blocked, reason, verified: false });
             self.commit_unless_moved(mark)?;
             self.refresh(task)?;
@@ -214,7 +215,7 @@ impl<'d> Dispatcher<'d> {
         (isolated.candidate, isolated.unmerged) = match brought {
             Ok(Trial::Fits(candidate)) => (Some(candidate), None),
             Ok(Trial::Conflict(conflict)) => (None, Some(Unmerged::Conflict(conflict))),
-            Err(fault) => (None, Some(Unmerged::Fault(fault.to_string()))),
+            Err(fault) => (None, Some(Unmerged::Fault(with_causes(&fault)))),
         };
     }
 
@@ -339,7 +340,7 @@ impl<'d> Dispatcher<'d> {
                 Ok(Landing::Conflict(conflict)) => {
                     self.isolated_mut(task).unmerged = Some(Unmerged::Conflict(conflict));
                 }
-                Err(fault) => self.isolated_mut(task).unmerged = Some(Unmerged::Fault(fault.to_string())),
+                Err(fault) => self.isolated_mut(task).unmerged = Some(Unmerged::Fault(with_causes(&fault))),
                 Ok(Landing::Moved) if round == limits::MERGE_ROUNDS_MAX => {
                     let reason = format!("HEAD moved during {} merge attempts", round + 1);
                     self.isolated_mut(task).unmerged = Some(Unmerged::Fault(reason));
@@ -353,7 +354,7 @@ impl<'d> Dispatcher<'d> {
         }
         let kept = self.clones[&task].clone.keep_result(&self.runner(attempt));
         if let (Err(fault), Some(Unmerged::Fault(reason))) = (kept, &mut self.isolated_mut(task).unmerged) {
-            reason.push_str(&format!("; {fault}"));
+            reason.push_str(&format!("; {}", with_causes(&fault)));
         }
         Ok(Ok(None))
     }

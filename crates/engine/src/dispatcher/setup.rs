@@ -77,7 +77,7 @@ impl Dispatcher<'_> {
         }
         let failure = watched.failure().or_else(|| {
             let noted = self.isolated_mut(task).clone.set_up(index + 1);
-            noted.err().map(|fault| fault.to_string())
+            noted.err().map(|fault| with_causes(&fault))
         });
         let Some(failure) = failure else { return self.begin_work(task) };
         let setup = self.part(task).spec.worktree.as_ref().map(|worktree| worktree.setup[index].join(" "));

@@ -1,9 +1,10 @@
 //! Private directories of tasks and checks, and their end.
 
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use super::SandboxSettings;
+use crate::remove_tree::remove_tree;
 
 /// So much of an id names a directory. The path of a socket in one of them must fit into 108 bytes.
 const TASK_NAME_LENGTH: usize = 12;
@@ -65,35 +66,9 @@ fn end_of(id: &str, length: usize) -> &str {
     id.char_indices().rev().nth(length - 1).map_or(id, |(start, _)| &id[start..])
 }
 
-/// Removes a tree that nobody uses any more, however deep it is: its directories are moved up before they are emptied, so
-/// neither the stack nor the number of open files grows with it.
-fn remove_tree(tree: &Path) -> std::io::Result<()> {
-    let mut moved: u64 = 0;
-    let mut waiting = vec![tree.to_owned()];
-    while let Some(directory) = waiting.pop() {
-        // Somebody may have taken away the right to empty it.
-        std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o700))?;
-        for entry in std::fs::read_dir(&directory)? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                let mut name = tree.as_os_str().to_owned();
-                name.push(format!("-{moved}"));
-                moved += 1;
-                std::fs::set_permissions(entry.path(), std::fs::Permissions::from_mode(0o700))?;
-                std::fs::rename(entry.path(), &name)?;
-                waiting.push(name.into());
-            } else {
-                std::fs::remove_file(entry.path())?;
-            }
-        }
-        std::fs::remove_dir(&directory)?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
 

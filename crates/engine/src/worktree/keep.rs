@@ -2,19 +2,52 @@
 
 use std::fs;
 use std::fs::{DirBuilder, File, TryLockError};
+use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use contract::domain::limits;
 use contract::domain::worktree::Standing;
 
-use super::{Fault, ONTO, Worktree, Worktrees, entries, io, is_trash};
+use super::{Fault, ONTO, Worktree, Worktrees, io};
 use crate::git::{Repo, Runner, copy_index};
+use crate::launcher::with_causes;
+use crate::remove_tree::remove_tree;
+
+/// What a lock keeps others from.
+pub(super) enum Lock<'l> {
+    /// Adding and removing clones.
+    Clones,
+    /// Merging into this workspace.
+    Merge(&'l str),
+}
+
+impl Lock<'_> {
+    fn file_name(&self) -> String {
+        match self {
+            Lock::Clones => "clones.lock".to_owned(),
+            Lock::Merge(workspace) => {
+                let digest = contract::digest::of_bytes(workspace.as_bytes());
+                format!("merge-{}.lock", &digest["sha256:".len()..][..LOCK_NAME_LENGTH])
+            }
+        }
+    }
+
+    fn told(&self) -> &'static str {
+        match self {
+            Lock::Clones => "another process that adds or removes clones",
+            Lock::Merge(_) => "another merge into the workspace",
+        }
+    }
+}
+
+/// So much of a digest names the lock of a workspace.
+const LOCK_NAME_LENGTH: usize = 16;
 
 impl Worktrees {
     /// Held until the file is dropped. Waits for other holders for a while.
-    pub(super) fn lock(&self, runner: &Runner<'_>, name: &str) -> Result<File, Fault> {
-        let path = self.root()?.join(name);
+    pub(super) fn lock(&self, runner: &Runner<'_>, lock: &Lock<'_>) -> Result<File, Fault> {
+        let path = self.root()?.join(lock.file_name());
         let file = File::options().create(true).append(true).open(&path).map_err(io("open", &path))?;
         let begun_ms = runner.launcher.monotonic_ms();
         let wait_ms = i64::try_from(limits::MERGE_WAIT_MAX.as_millis()).unwrap_or(i64::MAX);
@@ -25,7 +58,7 @@ impl Worktrees {
                 Err(TryLockError::Error(error)) => return Err(io("lock", &path)(error)),
             }
             if runner.launcher.monotonic_ms() - begun_ms > wait_ms {
-                return Err(Fault::Busy);
+                return Err(Fault::Busy(lock.told()));
             }
             runner.launcher.pause(limits::HINDRANCE_POLL);
         }
@@ -33,60 +66,88 @@ impl Worktrees {
 
     /// Deletes a clone whose work is in the workspace, or that has none. Looks again before it does.
     pub fn remove(&self, runner: &Runner<'_>, clone: &Worktree) -> Result<bool, Fault> {
-        let _lock = self.lock(runner, "clones.lock")?;
-        let is_free = self.remove_locked(runner, clone)?;
-        self.empty_trash();
-        Ok(is_free)
+        let lock = self.lock(runner, &Lock::Clones)?;
+        let trash = self.discard_merged(runner, clone)?;
+        // Nobody has to wait for the deletion.
+        drop(lock);
+        match trash.as_ref().map(|trash| (trash, remove_tree(trash))) {
+            // Somebody else is emptying the trash.
+            Some((_, Err(error))) if error.kind() == ErrorKind::NotFound => {}
+            Some((trash, Err(error))) => return Err(io("remove", trash)(error)),
+            Some((_, Ok(()))) | None => {}
+        }
+        Ok(trash.is_some())
     }
 
-    fn remove_locked(&self, runner: &Runner<'_>, clone: &Worktree) -> Result<bool, Fault> {
+    /// Takes a clone away if its work is in the workspace, or it has none. Returns where it is now, to be deleted. The lock
+    /// on clones is held.
+    fn discard_merged(&self, runner: &Runner<'_>, clone: &Worktree) -> Result<Option<PathBuf>, Fault> {
         match clone.standing(runner) {
             Standing::Empty | Standing::Merged => {}
-            Standing::Unmerged { .. } | Standing::Unknown { .. } => return Ok(false),
+            Standing::Unmerged { .. } | Standing::Unknown { .. } => return Ok(None),
         }
         let workspace = Repo::workspace(runner, clone.record.workspace.as_ref())?;
         // The commit that it names is in the current branch.
-        workspace.ask(&["update-ref", "-d", &clone.reference()])?;
-        // In one step, so that half of a clone is never taken for one.
-        let trash = self.root()?.join(format!(".trash-{}", clone.record.task_id));
-        if trash.exists() {
-            fs::remove_dir_all(&trash).map_err(io("remove", &trash))?;
-        }
+        workspace.ask_patiently(&["update-ref", "-d", &clone.reference()])?;
+        self.discard(clone).map(Some)
+    }
+
+    /// Takes the directory of a clone away in one step, so that half of a clone is never taken for one.
+    pub(super) fn discard(&self, clone: &Worktree) -> Result<PathBuf, Fault> {
+        let root = self.root()?;
+        let name = |number: u32| root.join(format!(".trash-{}.{number}", clone.record.task_id));
+        let free = (0..TRASH_NAMES_MAX).map(name).find(|path| path.symlink_metadata().is_err());
+        let trash = free.unwrap_or_else(|| name(TRASH_NAMES_MAX));
         fs::rename(&clone.directory, &trash).map_err(io("remove", &clone.directory))?;
-        fs::remove_dir_all(&trash).map_err(io("remove", &trash))?;
         if let Some(run) = clone.directory.parent() {
             // Fails while other clones of the run are there.
             fs::remove_dir(run).ok();
         }
-        Ok(true)
+        Ok(trash)
     }
 
-    /// Makes room: clones whose work was merged go. The lock on clones is held.
-    pub(super) fn collect_merged(&self, runner: &Runner<'_>, kept: &[Worktree]) {
+    /// Makes room: clones whose work was merged are taken away. The lock on clones is held.
+    pub(super) fn discard_all_merged(&self, runner: &Runner<'_>, kept: &[Worktree]) {
         for clone in kept.iter().filter(|clone| clone.landed.is_some()) {
             // One that cannot be removed stays, and still counts.
-            self.remove_locked(runner, clone).ok();
+            self.discard_merged(runner, clone).ok();
         }
-        self.empty_trash();
     }
 
-    /// What is left of deletions that were interrupted.
-    fn empty_trash(&self) {
-        let Ok(root) = self.root() else { return };
-        for path in entries(root).unwrap_or_default().into_iter().filter(|path| is_trash(path)) {
-            // The next deletion tries again.
-            fs::remove_dir_all(&path).ok();
+    /// Deletes what was taken away and is still there. What cannot be deleted is listed as left.
+    pub fn empty_trash(&self) {
+        for path in self.trash().unwrap_or_default() {
+            // The next removal tries again.
+            remove_tree(&path).ok();
         }
     }
 }
 
+/// Names for what is to be deleted of one task. More are there only if none of them could be.
+const TRASH_NAMES_MAX: u32 = 100;
+
 impl Worktree {
     /// How the clone compares with its workspace.
     pub fn standing(&self, runner: &Runner<'_>) -> Standing {
-        self.compared(runner).unwrap_or_else(|fault| Standing::Unknown { reason: fault.to_string() })
+        self.compared(runner).unwrap_or_else(|fault| Standing::Unknown { reason: with_causes(&fault) })
+    }
+
+    /// Held while a clone is made. `None` if somebody else makes it.
+    pub(super) fn lock_making(&self) -> Result<Option<File>, Fault> {
+        let path = self.directory.join(super::MAKING);
+        let file = File::options().create(true).append(true).open(&path).map_err(io("open", &path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(io("lock", &path)(error)),
+        }
     }
 
     fn compared(&self, runner: &Runner<'_>) -> Result<Standing, Fault> {
+        if self.is_unfinished {
+            let being_made = Standing::Unknown { reason: "it is being made".to_owned() };
+            return Ok(if self.lock_making()?.is_some() { Standing::Empty } else { being_made });
+        }
         self.refuse_moved()?;
         if self.underway.is_some() {
             let reason = format!("its merge was interrupted; `writ run --continue {}`", self.record.run_id);

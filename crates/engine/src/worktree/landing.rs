@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 
 use contract::domain::limits;
 
+use super::keep::Lock;
 use super::put::{Put, Shift};
 use super::{Fault, Worktree, Worktrees, io};
 use crate::git::{Repo, Runner};
 use crate::regular_file;
+use crate::remove_tree::remove_tree;
 
 /// How often the workspace's index is tried while another git holds it.
 const INDEX_TRIES: u32 = 20;
@@ -35,7 +37,7 @@ impl Worktrees {
         if !self.list()?.iter().any(is_begun) {
             return Ok(());
         }
-        let _lock = self.lock(runner, "merge.lock")?;
+        let _lock = self.lock(runner, &Lock::Merge(&workspace))?;
         self.settle_locked(runner, &workspace)
     }
 
@@ -200,7 +202,7 @@ impl WorkspaceIndex {
     fn unlock(&self, text: &str) -> Result<(), Fault> {
         let path = self.lock_path();
         if self.is_held_by(text) {
-            remove_if_there(fs::remove_dir_all(&self.staging), &self.staging)?;
+            remove_if_there(remove_tree(&self.staging), &self.staging)?;
             remove_if_there(fs::remove_file(&path), &path)?;
         }
         Ok(())
@@ -213,7 +215,7 @@ impl WorkspaceIndex {
         root: &'s Path,
         (from, to): (&'s str, &'s str),
     ) -> Result<Shift<'s>, Fault> {
-        remove_if_there(fs::remove_dir_all(&self.staging), &self.staging)?;
+        remove_if_there(remove_tree(&self.staging), &self.staging)?;
         fs::create_dir(&self.staging).map_err(io("make", &self.staging))?;
         let copy = self.copy();
         fs::copy(&self.path, &copy).map_err(io("copy", &self.path))?;

@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use contract::domain::limits;
 use contract::domain::worktree::{ConflictSide, MergeConflict};
 
+use super::keep::Lock;
 use super::landing::Changed;
 use super::tip::Author;
 use super::{Fault, Landed, Landing, MERGED, ONTO, RESULT, Worktree, Worktrees, io};
@@ -226,7 +227,7 @@ impl Worktrees {
         clone: &Worktree,
         candidate: &Candidate,
     ) -> Result<Option<Prepared<'g>>, Fault> {
-        let lock = self.lock(runner, "merge.lock")?;
+        let lock = self.lock(runner, &Lock::Merge(&clone.record.workspace))?;
         self.settle_locked(runner, &clone.record.workspace)?;
         let workspace = Repo::workspace(runner, clone.record.workspace.as_ref())?;
         if workspace.commit_of("HEAD")? != candidate.onto {

@@ -1,6 +1,6 @@
 //! Makes the clone of a task.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use contract::domain::limits;
@@ -9,6 +9,7 @@ use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
 use contract::domain::worktree::{Ports, WorktreeRecord};
 
+use super::keep::Lock;
 use super::{Fault, ONTO, RESULT, Worktree, Worktrees, directory_of, io};
 use crate::git::{Repo, Runner};
 
@@ -33,51 +34,68 @@ impl Worktrees {
     pub fn open(&self, runner: &Runner<'_>, order: &Order<'_>) -> Result<Worktree, Fault> {
         let directory = directory_of(self.root()?, order.run.as_str(), order.name);
         self.settle(runner, order.workspace)?;
-        match Worktree::read(&directory) {
-            Ok(known) if known.has_tree() => {
-                known.unlock()?;
-                known.move_back(runner)?;
-                return Ok(known);
-            }
-            Ok(known) => {
-                let place = known.tree().display().to_string();
-                return Err(Fault::Damaged(format!("the clone of the task is gone from {place}")));
-            }
-            Err(Fault::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {}
-            Err(fault) => return Err(fault),
+        if let Some(known) = known(&directory)? {
+            known.unlock()?;
+            known.move_back(runner)?;
+            return Ok(known);
         }
         let root = self.root()?;
-        crate::worktree::keep::private_directory(root)?;
+        super::keep::private_directory(root)?;
         let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if real(root).starts_with(real(order.workspace)) {
             return Err(Fault::Inside);
         }
-        let _lock = self.lock(runner, "clones.lock")?;
         let workspace = Repo::workspace(runner, order.workspace)?;
         let base = workspace.commit_of("HEAD").map_err(|_| Fault::NoCommit)?;
         refuse_uncommitted(&workspace)?;
-        let record = self.new_record(runner, order, base)?;
-        // Without a record nothing has run in it: it is what is left of an engine that died here.
-        if directory.exists() {
-            fs::remove_dir_all(&directory).map_err(io("remove", &directory))?;
+        let (mut clone, _making) = self.reserve(runner, order, directory, base)?;
+        if let Err(fault) = clone.fill(runner, &workspace, order.workspace) {
+            // Its ports are free again. What is left of it is removed by the next collection.
+            self.discard(&clone).ok();
+            self.empty_trash();
+            return Err(fault);
         }
-        fs::create_dir_all(&directory).map_err(io("make", &directory))?;
-        let clone = Worktree { directory, record, landed: None, underway: None };
-        clone.fill(runner, &workspace, order.workspace)?;
+        self.empty_trash();
+        clone.is_unfinished = false;
         clone.write()?;
         Ok(clone)
+    }
+
+    /// Takes a place and ports for a clone that is to be made. Others wait only for this, not until it is made.
+    fn reserve(
+        &self,
+        runner: &Runner<'_>,
+        order: &Order<'_>,
+        directory: PathBuf,
+        base: String,
+    ) -> Result<(Worktree, Option<File>), Fault> {
+        let _lock = self.lock(runner, &Lock::Clones)?;
+        let record = self.new_record(runner, order, &directory, base)?;
+        let clone = Worktree { directory, record, landed: None, underway: None, is_unfinished: true };
+        // Nothing has run in it: it is what is left of an engine that died here.
+        if clone.directory.exists() {
+            self.discard(&clone)?;
+        }
+        fs::create_dir_all(&clone.directory).map_err(io("make", &clone.directory))?;
+        let making = clone.lock_making()?;
+        clone.write()?;
+        Ok((clone, making))
     }
 
     fn new_record(
         &self,
         runner: &Runner<'_>,
         order: &Order<'_>,
+        directory: &Path,
         base: String,
     ) -> Result<WorktreeRecord, Fault> {
-        let mut kept = self.list()?;
+        let others = || -> Result<Vec<Worktree>, Fault> {
+            Ok(self.list()?.into_iter().filter(|clone| clone.directory != directory).collect())
+        };
+        let mut kept = others()?;
         if kept.len() >= limits::WORKTREES_MAX {
-            self.collect_merged(runner, &kept);
-            kept = self.list()?;
+            self.discard_all_merged(runner, &kept);
+            kept = others()?;
         }
         if kept.len() >= limits::WORKTREES_MAX {
             return Err(Fault::TooMany);
@@ -166,6 +184,20 @@ impl Worktree {
             fs::write(info.join("exclude"), &rules).map_err(io("write", &info))?;
         }
         Ok(())
+    }
+}
+
+/// The clone in a directory, if it was made completely.
+fn known(directory: &Path) -> Result<Option<Worktree>, Fault> {
+    match Worktree::read(directory) {
+        Ok(known) if known.is_unfinished => Ok(None),
+        Ok(known) if known.has_tree() => Ok(Some(known)),
+        Ok(known) => {
+            let place = known.tree().display().to_string();
+            Err(Fault::Damaged(format!("the clone of the task is gone from {place}")))
+        }
+        Err(Fault::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(fault) => Err(fault),
     }
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::list::{Row, rows};
 use crate::context::{Caller, Context};
 use crate::error::Result;
+use crate::host::WorktreeLeftover;
 use crate::verb::{Function, Surface, Verb};
 
 pub struct Gc;
@@ -45,6 +46,9 @@ pub struct Answer {
     /// Clones that were removed, or would be.
     pub removed: Vec<Row>,
     pub kept: Vec<Row>,
+    /// Directories among them whose record cannot be read, or that could not be removed completely.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leftovers: Vec<WorktreeLeftover>,
 }
 
 fn collect(cx: &mut Context, dry_run: bool) -> Result<Answer> {
@@ -53,12 +57,18 @@ fn collect(cx: &mut Context, dry_run: bool) -> Result<Answer> {
         if row.kept_because.is_none() && !dry_run {
             let now = cx.now().at;
             let mark = contract::domain::id::mint(cx.ids(), now);
-            // It is compared again before it is removed.
-            if !cx.host().remove_worktree(&row.worktree, &mark)? {
-                row.kept_because = Some("it was changed meanwhile".to_owned());
-            }
+            // It is compared again before it is removed. One that cannot be removed does not keep the others here.
+            row.kept_because = match cx.host().remove_worktree(&row.worktree, &mark) {
+                Ok(true) => None,
+                Ok(false) => Some("it was changed meanwhile".to_owned()),
+                Err(error) => Some(error.message),
+            };
         }
         if row.kept_because.is_none() { &mut answer.removed } else { &mut answer.kept }.push(row);
     }
+    if !dry_run {
+        cx.host().remove_worktree_leftovers();
+    }
+    answer.leftovers = cx.host().worktree_leftovers()?;
     Ok(answer)
 }

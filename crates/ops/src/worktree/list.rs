@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
 use crate::error::Result;
+use crate::host::WorktreeLeftover;
 use crate::verb::{Function, Surface, Verb};
 
 pub struct List;
@@ -30,6 +31,9 @@ pub struct Request {}
 #[schemars(rename = "Worktrees")]
 pub struct Answer {
     pub worktrees: Vec<Row>,
+    /// Directories among them whose record cannot be read, or that a removal left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leftovers: Vec<WorktreeLeftover>,
 }
 
 /// A clone that is kept.
@@ -50,7 +54,7 @@ pub struct Row {
 }
 
 pub fn list(cx: &mut Context, _: &Request) -> Result<Answer> {
-    Ok(Answer { worktrees: rows(cx)? })
+    Ok(Answer { worktrees: rows(cx)?, leftovers: cx.host().worktree_leftovers()? })
 }
 
 /// Every clone, with the state of its task.
