@@ -125,7 +125,8 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let Some(checks) = checks else { return Ok(false) };
     let may_rerun = spec.retry_safe || dispatcher.settings.rerun_parked;
     // What was only to be merged is done where there is nothing to check.
-    let unchecked = last.state == AttemptState::Succeeded && spec.checks.is_empty();
+    let is_done = last.state == AttemptState::Succeeded || dispatcher.was_judged(task, &last.begun.id);
+    let unchecked = is_done && spec.checks.is_empty();
     let decision = if unchecked { Decision::Verified } else { decide(spec.checks.len(), &checks, may_rerun) };
     let unseen = match decision {
         Decision::Verified => {

@@ -97,6 +97,9 @@ pub(crate) fn write_inside(root: &Path, to: &[u8], bytes: &[u8]) -> io::Result<(
     Place::open(root)?.write(to, |mut into| into.write_all(bytes))
 }
 
+/// The file that reserves space.
+const RESERVE: &str = "reserve";
+
 /// Held while objects are looked for and relied on, so that no collection removes them meanwhile.
 struct Hold(#[expect(dead_code, reason = "closing it releases the lock")] File);
 
@@ -130,6 +133,21 @@ impl Snapshots {
         scopes.sort_unstable();
         scopes.dedup();
         if scopes.is_empty() { Err(Fault::Missing) } else { Ok(scopes) }
+    }
+
+    /// Gives back the space that is reserved for a full disk. False if there is none.
+    pub fn release_reserve(&self) -> bool {
+        self.directory.as_ref().is_some_and(|directory| fs::remove_file(directory.join(RESERVE)).is_ok())
+    }
+
+    /// Reserves some space while there is enough.
+    fn reserve(&self) -> Result<(), Fault> {
+        let path = self.directory()?.join(RESERVE);
+        if !path.exists() && fs::write(&path, vec![1; limits::SNAPSHOTS_RESERVE_BYTES]).is_err() {
+            // Half of it helps nobody.
+            fs::remove_file(&path).ok();
+        }
+        Ok(())
     }
 
     /// Removes what was kept of an attempt that did not begin.

@@ -135,6 +135,8 @@ pub struct Worktree {
     landed: Option<Landed>,
     /// A merge that has begun and may have changed files of the workspace.
     underway: Option<landing::Underway>,
+    /// The attempt whose work was to be merged last: it was done by then.
+    judged: Option<String>,
     /// It is being made, or its engine died meanwhile: nothing has run in it.
     is_unfinished: bool,
 }
@@ -155,6 +157,8 @@ struct Written {
     landed: Option<Landed>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     underway: Option<landing::Underway>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    judged: Option<String>,
     #[serde(default)]
     unfinished: bool,
 }
@@ -165,15 +169,16 @@ impl Worktree {
         let bytes = crate::regular_file::read(&path, RECORD_BYTES_MAX).map_err(io("read", &path))?;
         let written: Written = serde_json::from_slice(&bytes)
             .map_err(|error| Fault::Damaged(format!("{} is damaged: {error}", path.display())))?;
-        let Written { worktree, landed, underway, unfinished } = written;
+        let Written { worktree, landed, underway, judged, unfinished } = written;
         let (directory, is_unfinished) = (directory.to_owned(), unfinished);
-        Ok(Self { directory, record: worktree, landed, underway, is_unfinished })
+        Ok(Self { directory, record: worktree, landed, underway, judged, is_unfinished })
     }
 
     /// Replaces the record in one step.
     fn write(&self) -> Result<(), Fault> {
         let (worktree, landed, underway) = (self.record.clone(), self.landed.clone(), self.underway.clone());
-        let written = Written { worktree, landed, underway, unfinished: self.is_unfinished };
+        let (judged, unfinished) = (self.judged.clone(), self.is_unfinished);
+        let written = Written { worktree, landed, underway, judged, unfinished };
         let bytes = serde_json::to_vec_pretty(&written).expect("BUG: a record has a JSON form");
         let path = self.directory.join(RECORD);
         let new = self.directory.join(NEW_RECORD);

@@ -113,6 +113,8 @@ pub const NOT_TAKEN_LISTED_MAX: usize = 20;
 /// What is kept of finished tasks beside a store: the oldest snapshots go first.
 pub const SNAPSHOTS_BYTES_MAX: u64 = 16 * 1024 * 1024 * 1024;
 pub const SNAPSHOTS_KEPT: Duration = Duration::from_hours(14 * 24);
+/// Space beside the snapshots that is given back on a full disk, so that the store can be opened and old ones removed.
+pub const SNAPSHOTS_RESERVE_BYTES: usize = 256 * 1024;
 /// How often a run that has ended removes old snapshots.
 pub const SNAPSHOTS_COLLECTED: Duration = Duration::from_hours(24);
 /// How long a collection waits for those who take snapshots or roll back, and how long those wait for it.

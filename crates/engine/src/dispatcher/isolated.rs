@@ -124,6 +124,11 @@ impl<'d> Dispatcher<'d> {
         Ok(false)
     }
 
+    /// Whether an attempt was done when its engine died, and its work only had to be merged.
+    pub(crate) fn was_judged(&self, task: usize, attempt: &AttemptId) -> bool {
+        self.clones.get(&task).is_some_and(|isolated| isolated.clone.was_judged(attempt))
+    }
+
     /// Takes back what an interrupted merge changed in the workspace, also if its task is not wanted any more.
     pub(crate) fn settle_merges(&self, task: usize, attempt: &AttemptId) {
         if self.is_isolated(task) {

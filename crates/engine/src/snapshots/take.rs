@@ -40,6 +40,7 @@ impl Snapshots {
             return Err(Fault::Repository(scope.clone()));
         }
         let _hold = self.hold_shared()?;
+        self.reserve()?;
         let Look { seen, ignored, repositories } = look(index, subject.root, subject.scopes)?;
         let objects = self.objects()?;
         let place = Place::open(subject.root).map_err(Fault::io("could not open the workspace"))?;

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use contract::domain::attempt::AttemptId;
 use contract::domain::limits;
 
 use super::keep::Lock;
@@ -53,6 +54,11 @@ impl Worktrees {
 }
 
 impl Worktree {
+    /// Whether an attempt was done, and its work only had to be merged.
+    pub fn was_judged(&self, attempt: &AttemptId) -> bool {
+        self.judged.as_ref().is_some_and(|judged| *judged == attempt.to_string())
+    }
+
     /// Changes files, index and branch of the workspace. `Landed`, or why not; then everything is as it was.
     pub(super) fn change_workspace(
         &mut self,
@@ -62,6 +68,7 @@ impl Worktree {
     ) -> Result<Changed, Fault> {
         let lock = format!("writ merges {} {}\n", self.reference(), runner.mark);
         self.underway = Some(Underway { from: from.to_owned(), to: to.to_owned(), lock });
+        self.judged = Some(runner.mark.to_string());
         self.write()?;
         let is_touched = Cell::new(false);
         let changed = self.change(runner, workspace, &is_touched);
