@@ -101,7 +101,7 @@ pub(crate) enum Command {
     /// Cancel a run or a task
     #[command(display_order = RUN)]
     Cancel(commands::cancel::Args),
-    /// Take back what a task changed, or put it there again
+    /// Take back what a task changed, or redo it
     #[command(display_order = RUN)]
     Rollback(commands::rollback::Args),
     /// List tasks that could be started now

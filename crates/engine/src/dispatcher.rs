@@ -7,12 +7,12 @@ mod layers;
 mod parked;
 mod pins;
 mod reports;
-pub(crate) mod rolling;
+pub(crate) mod rollback;
 mod setup;
-pub(crate) mod start;
+pub(crate) mod snapshot_strategies;
+mod start;
 mod waiting;
 mod watching;
-mod wishes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use contract::aee::Type;
-use contract::domain::attempt::{Attempt, AttemptState, Outcome};
+use contract::domain::attempt::{Attempt, AttemptState, Outcome, Taken};
 use contract::domain::check::CheckSeen;
 use contract::domain::crew::lock::Held;
 use contract::domain::limits;
@@ -16,7 +16,7 @@ use ops::Result;
 use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
-use crate::dispatcher::rolling::{Rolled, is_unfinished};
+use crate::dispatcher::rollback::{Rolled, is_unfinished};
 use crate::dispatcher::{Committed, Dispatcher};
 use crate::observer::Progress;
 use crate::pipeline::l3_policy;
@@ -106,9 +106,8 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     // Nobody else writes in a clone.
     let lost_to = lost_to.filter(|_| !dispatcher.is_isolated(task));
     let Some((changed, outside)) = left_behind(dispatcher, task, last)? else { return Ok(true) };
-    if lost_to.is_none() {
-        dispatcher.finish_snapshot(task, &last.begun.id);
-    }
+    let finish = || dispatcher.finish_snapshot(task, &last.begun.id);
+    let snapshot = if lost_to.is_none() { finish().map(noted) } else { None };
     let is_unfinished = last.rollback.as_ref().is_some_and(is_unfinished);
     let hold = hold(dispatcher, task)?;
     let may_roll_back = matches!(hold, Hold::Held) && lost_to.is_none();
@@ -156,8 +155,8 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         Decision::Parked => AttemptState::Unknown,
     };
     let withheld = together([changed, outside.as_ref().and_then(Outside::withheld), unseen]);
-    let observed =
-        Outcome { checks, outside: outside.filter(|outside| !outside.is_empty()), ..Outcome::default() };
+    let outside = outside.filter(|outside| !outside.is_empty());
+    let observed = Outcome { checks, outside, snapshot, ..Outcome::default() };
     note_end(dispatcher, task, last, (state, reason), observed);
     match dispatcher.unmerged(task).filter(|_| decision == Decision::Verified) {
         Some(reason) => note_unmerged(dispatcher, task, reason),
@@ -284,9 +283,9 @@ fn look(
 
 fn close(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result<bool> {
     let lost_to = ops::lock::list::lost_to(dispatcher.cx, &last.begun.task_id)?;
-    let mut rolled = None;
+    let (mut rolled, mut snapshot) = (None, None);
     if last.state == AttemptState::Started && lost_to.is_none() {
-        dispatcher.finish_snapshot(task, &last.begun.id);
+        snapshot = dispatcher.finish_snapshot(task, &last.begun.id).map(noted);
         if is_wanted_back(dispatcher, task, last) && matches!(hold(dispatcher, task)?, Hold::Held) {
             rolled = roll_back(dispatcher, task, last)?;
         }
@@ -297,12 +296,18 @@ fn close(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result
     rolled.and_then(|rolled| rolled.entry).into_iter().for_each(|entry| dispatcher.note(entry));
     let end = format!("canceled after its engine had ended{told}");
     dispatcher.held.remove(&task);
-    note_end(dispatcher, task, last, (AttemptState::Interrupted, &end), Outcome::default());
+    let observed = Outcome { snapshot, ..Outcome::default() };
+    note_end(dispatcher, task, last, (AttemptState::Interrupted, &end), observed);
     if !dispatcher.commit_unless_moved(mark)? {
         return Ok(false);
     }
     dispatcher.reload(task)?;
     Ok(true)
+}
+
+/// What is recorded about a snapshot whose end is not known.
+fn noted(note: String) -> Taken {
+    Taken { notes: vec![note], ..Taken::default() }
 }
 
 /// Whether an interrupted attempt is taken back before it is run again, or because it was begun.

@@ -130,7 +130,7 @@ pub trait Host {
     fn snapshot_scopes(&self, _: &[AttemptId]) -> Result<Vec<Scope>> {
         Err(no_snapshots())
     }
-    /// Takes back what attempts changed, or puts it there again, or says what would be done. The caller holds the locks.
+    /// Takes back what attempts changed, or reapplies it, or says what would be done. The caller holds the locks.
     fn roll_back(&self, _: &RollbackJob<'_>) -> Result<Vec<FileResult>> {
         Err(no_snapshots())
     }

@@ -83,7 +83,7 @@ impl Subject {
 fn refusal(why: NotCovered) -> Error {
     let hint = match why {
         NotCovered::NoAttempt => "run it first; there is nothing to take back",
-        NotCovered::RolledBack => "use --redo to put there again what was taken back",
+        NotCovered::RolledBack => "use --redo to reapply what was taken back",
         NotCovered::NotRolledBack => "roll it back first",
         NotCovered::RedoUnfinished => "repeat the command with --redo",
         NotCovered::UndoUnfinished => "repeat the command without --redo",

@@ -16,7 +16,7 @@ use crate::output::{Output, one_line};
     long_about = "Take back what a task changed\n\n\
                   Every path in the task's `writes` gets what it was before the task began: files, modes, links and \
                   directories; what the task created is removed. A path that somebody changed after the task ended is a \
-                  conflict: it is listed and stays as it is. What is taken back is kept, and --redo puts it there again. A \
+                  conflict: it is listed and stays as it is. What is taken back is kept, and --redo reapplies it. A \
                   rollback that was interrupted is finished by repeating the command.",
     after_help = "Exit codes: 0 everything is taken back, 1 something was left as it is.
 
@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// List what would be done to each file, but change nothing
     #[arg(long)]
     preview: bool,
-    /// Put there again what the last rollback took back
+    /// Reapply what the last rollback took back
     #[arg(long)]
     redo: bool,
 }
@@ -64,11 +64,11 @@ fn planned(answer: &preview::Answer) -> String {
 fn done(answer: &undo::Answer) -> String {
     let mut text = lines(&answer.files, answer.files_not_listed);
     let what = match answer.direction {
-        Direction::Undo => "rolled back",
-        Direction::Redo => "redone",
+        Direction::Undo => ("rolled back", "restored"),
+        Direction::Redo => ("redone", "reapplied"),
     };
-    let counts = answer.counts;
-    text.push_str(&format!("{what} {}: {}", one_line(&answer.name), paths(counts.done)));
+    let (counts, (what, done)) = (answer.counts, what);
+    text.push_str(&format!("{what} {}: {} {done}", one_line(&answer.name), paths(counts.done)));
     text.push_str(&left(counts.conflicts, counts.failed));
     text
 }
@@ -80,9 +80,11 @@ fn paths(count: u64) -> String {
 fn left(conflicts: u64, failed: u64) -> String {
     match (conflicts, failed) {
         (0, 0) => "\n".to_owned(),
-        (_, 0) => format!("; {conflicts} changed since and left\n"),
+        (1, 0) => "; 1 conflict, left as is\n".to_owned(),
+        (_, 0) => format!("; {conflicts} conflicts, left as is\n"),
         (0, _) => format!("; {failed} failed\n"),
-        (_, _) => format!("; {conflicts} changed since and left, {failed} failed\n"),
+        (1, _) => format!("; 1 conflict, left as is; {failed} failed\n"),
+        (_, _) => format!("; {conflicts} conflicts, left as is; {failed} failed\n"),
     }
 }
 

@@ -102,13 +102,14 @@ fn listed(answer: &list::Answer) -> String {
 }
 
 pub(crate) fn collected(done: &Collected, dry_run: bool) -> String {
-    let would = if dry_run { "would be " } else { "" };
+    let removed = if dry_run { "would remove" } else { "removed" };
+    let counted = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let kib = |bytes: u64| bytes.div_ceil(1024);
-    let held = if done.held > 0 { format!("; {} are still needed", done.held) } else { String::new() };
+    let held = if done.held > 0 { format!("; {} still in use", done.held) } else { String::new() };
     format!(
-        "{} snapshots and {} contents {would}removed, {} of {} KiB{held}\n",
-        done.snapshots,
-        done.contents,
+        "{removed} {} and {} ({} KiB of {} KiB){held}\n",
+        counted(done.snapshots, "snapshot"),
+        counted(done.contents, "object"),
         kib(done.before_bytes.saturating_sub(done.left_bytes)),
         kib(done.before_bytes)
     )

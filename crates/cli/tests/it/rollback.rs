@@ -409,6 +409,17 @@ fn git_strategies_leave_a_patch_and_a_stash_and_run_nothing_of_the_repository() 
 }
 
 #[test]
+fn an_attempt_says_why_what_it_left_could_not_be_recorded() {
+    let cli = writ();
+    project(&cli);
+    let records = cli.db().with_extension("db.snapshots");
+    let line = format!("for f in {}/*.before; do echo damaged > $f; done", records.display());
+    let worked = work(&cli, &plan([writing("edit", &line, "src")])).succeeded();
+    let shown = told(&cli, &worked);
+    assert!(shown.contains("what it left could not be recorded"), "{shown}");
+}
+
+#[test]
 fn snapshots_are_listed_and_those_in_use_are_kept() {
     let cli = writ();
     project(&cli);

@@ -18,7 +18,7 @@ words! {
     Direction {
         /// What the task changed is taken back.
         Undo = "undo",
-        /// What was taken back is put there again.
+        /// What was taken back is reapplied.
         Redo = "redo",
     }
 }
@@ -133,17 +133,17 @@ impl Rollback {
         let what = match (self.stage, self.direction) {
             (Stage::Started, Direction::Undo) => return "its rollback has not ended".to_owned(),
             (Stage::Started, Direction::Redo) => return "its redo has not ended".to_owned(),
-            (Stage::Ended, Direction::Undo) => "rolled back",
-            (Stage::Ended, Direction::Redo) => "redone",
+            (Stage::Ended, Direction::Undo) => ("rolled back", "restored"),
+            (Stage::Ended, Direction::Redo) => ("redone", "reapplied"),
         };
-        let paths = if done == 1 { "1 path".to_owned() } else { format!("{done} paths") };
+        let paths = if done == 1 { "1 path" } else { &format!("{done} paths") };
+        let told = format!("{}: {paths} {}", what.0, what.1);
+        let left = if conflicts == 1 { "1 conflict" } else { &format!("{conflicts} conflicts") };
         match (conflicts, failed) {
-            (0, 0) => format!("{what}: {paths}"),
-            (_, 0) => format!("{what}: {paths}; {conflicts} left because they changed since"),
-            (0, _) => format!("E_ROLLBACK_FAILED: {what}: {paths}; {failed} failed"),
-            (_, _) => format!(
-                "E_ROLLBACK_FAILED: {what}: {paths}; {conflicts} left because they changed since, {failed} failed"
-            ),
+            (0, 0) => told,
+            (_, 0) => format!("{told}; {left}, left as is"),
+            (0, _) => format!("E_ROLLBACK_FAILED: {told}; {failed} failed"),
+            (_, _) => format!("E_ROLLBACK_FAILED: {told}; {left}, left as is; {failed} failed"),
         }
     }
 }

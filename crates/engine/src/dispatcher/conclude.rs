@@ -14,7 +14,7 @@ use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
 use super::layers::Judgment;
-use super::rolling::Rolled;
+use super::rollback::Rolled;
 use super::{Committed, Dispatcher, millis};
 use crate::executor::{Reported, Stopped, forced_failure, with_denial};
 use crate::live::{Live, Phase};
@@ -125,7 +125,9 @@ impl Dispatcher<'_> {
             return Ok(());
         }
         if live.stopped != Some(Stopped::Fenced) {
-            self.finish_snapshot(task, &live.attempt.id);
+            if let Some(note) = self.finish_snapshot(task, &live.attempt.id) {
+                live.snapshot.get_or_insert_default().notes.push(note);
+            }
         }
         match live.stopped {
             Some(why @ (Stopped::Interrupted | Stopped::Canceled | Stopped::Fenced)) => {

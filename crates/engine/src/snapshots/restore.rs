@@ -19,7 +19,7 @@ use super::take::{Seen, current};
 use super::{Fault, Snapshots, bounds};
 use crate::index::{Index, Stat};
 
-/// What is taken back, or put there again.
+/// What is taken back, or reapplied.
 #[derive(Debug, Clone, Copy)]
 pub struct Job<'j> {
     pub root: &'j Path,

@@ -1,4 +1,4 @@
-//! Rolls a task back, or puts there again what was taken back.
+//! Rolls a task back, or reapplies what was taken back.
 
 use contract::aop::codes::Code;
 use contract::domain::code::ErrorCode;
@@ -24,7 +24,7 @@ pub struct Undo;
 impl Verb for Undo {
     const NAME: &'static str = "rollback.undo";
     const COMMAND: &'static str = "rollback";
-    const SUMMARY: &'static str = "Take back what a task changed, or put it there again";
+    const SUMMARY: &'static str = "Take back what a task changed, or redo it";
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = Answer;
@@ -36,7 +36,7 @@ impl Verb for Undo {
 pub struct Request {
     /// The task's id, a unique prefix of it, its id in a plan, or its `T-n`.
     pub task: String,
-    /// Put there again what the last rollback took back.
+    /// Reapply what the last rollback took back.
     #[serde(default)]
     pub redo: bool,
 }

@@ -50,7 +50,7 @@ pub fn changes(newest_first: &[Span<'_>]) -> BTreeMap<Vec<u8>, Change> {
     all
 }
 
-/// The change that puts there again what was taken back.
+/// The change that reapplies what was taken back.
 pub fn redone(change: Change) -> Change {
     Change { before: change.after, after: change.before, ..change }
 }

@@ -110,13 +110,13 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Keeps what is about to be taken away, so that it can be put there again.
+    /// Keeps what is about to be taken away, so that a redo can bring it back.
     fn keep(&mut self, item: &mut Item) -> Result<(), Stop> {
         let (digest, is_kept) = match item.change.after {
             Some(Node::File { digest, size, .. }) => (digest, self.objects.has(&digest, size)),
             Some(Node::Link { digest }) => (digest, self.objects.has_some(&digest)),
             Some(Node::Directory { .. }) | None => return Ok(()),
-            // Nothing could put a pipe or a device there again; it has no content either.
+            // No redo makes a pipe or a device; it has no content either.
             Some(Node::Special { .. }) => return Ok(()),
             Some(Node::Unread { size, .. }) if size > self.bounds.bytes_max => {
                 return Err(Stop::because(self.bounds.too_large()));

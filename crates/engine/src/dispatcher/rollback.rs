@@ -41,7 +41,7 @@ impl Dispatcher<'_> {
             return None;
         }
         // First, so that a copy in the scope is part of what was there before.
-        let notes = self.fulfil_wishes(task, attempt);
+        let notes = self.apply_snapshot_strategies(task, attempt);
         let taken = self.about_scope(task, attempt, |subject| {
             self.settings.snapshots.take(&self.settings.index, subject)
         });
@@ -49,15 +49,20 @@ impl Dispatcher<'_> {
         Some(Taken { notes, ..taken.unwrap_or_else(failed) })
     }
 
-    /// Records what an attempt left, while it still holds its locks.
-    pub(crate) fn finish_snapshot(&self, task: usize, attempt: &AttemptId) {
-        if self.settings.snapshots.has(attempt) {
-            let finished = self.about_scope(task, attempt, |subject| {
-                self.settings.snapshots.finish(&self.settings.index, subject)
-            });
-            // A rollback then says that it does not know what the attempt left.
-            finished.ok();
+    /// Records what an attempt left, while it still holds its locks. Returns why that was not possible, to be kept with the
+    /// attempt: a rollback then only knows that it does not know.
+    pub(crate) fn finish_snapshot(&self, task: usize, attempt: &AttemptId) -> Option<String> {
+        if !self.settings.snapshots.has(attempt) {
+            return None;
         }
+        let finished = self.about_scope(task, attempt, |subject| {
+            self.settings.snapshots.finish(&self.settings.index, subject)
+        });
+        let fault = finished.err()?;
+        Some(format!(
+            "what it left could not be recorded, so it cannot be rolled back: {}",
+            with_causes(&fault)
+        ))
     }
 
     /// Whether attempts of the task are rolled back when they fail.

@@ -1,4 +1,4 @@
-//! What an AOP TASK asks for besides the snapshot that writ takes: a copy, a patch or a stash entry.
+//! The snapshot strategies of an AOP TASK, besides the snapshot that writ takes: a copy, a patch or a stash entry.
 
 use std::path::Path;
 
@@ -11,8 +11,8 @@ use crate::git::Git;
 use crate::snapshots::copy_inside;
 
 impl Dispatcher<'_> {
-    /// Does what the TASK's `rollback_snapshot`s ask for. Returns what was done, and what has no effect and why.
-    pub(super) fn fulfil_wishes(&self, task: usize, attempt: &Id<Attempt>) -> Vec<String> {
+    /// Applies the `snapshot_strategy` of each output of the TASK. Returns what was done, and what has no effect and why.
+    pub(super) fn apply_snapshot_strategies(&self, task: usize, attempt: &Id<Attempt>) -> Vec<String> {
         let Some(document) = self.part(task).spec.aop.as_ref().filter(|_| self.part(task).spec.rollback)
         else {
             return Vec::new();
@@ -22,10 +22,10 @@ impl Dispatcher<'_> {
         let git = Git { runner: self.runner(attempt), workspace: root };
         let mut notes = Vec::new();
         let mut is_stashed = false;
-        for (path, wish) in contract::intake::snapshots(&document) {
-            match wish.snapshot_strategy.unwrap_or(SnapshotStrategy::Copy) {
-                SnapshotStrategy::Copy => notes.extend(copied(root, path, wish)),
-                SnapshotStrategy::Diff => notes.push(patched(&git, root, path, wish)),
+        for (path, asked) in contract::intake::snapshots(&document) {
+            match asked.snapshot_strategy.unwrap_or(SnapshotStrategy::Copy) {
+                SnapshotStrategy::Copy => notes.extend(copied(root, path, asked)),
+                SnapshotStrategy::Diff => notes.push(patched(&git, root, path, asked)),
                 SnapshotStrategy::GitStash if is_stashed => {}
                 SnapshotStrategy::GitStash => {
                     is_stashed = true;
@@ -39,20 +39,20 @@ impl Dispatcher<'_> {
 }
 
 /// The output and the place for its snapshot, both seen from the workspace.
-fn places(root: &Path, path: Option<&str>, wish: &RollbackSnapshot) -> Result<(String, String), String> {
+fn places(root: &Path, path: Option<&str>, asked: &RollbackSnapshot) -> Result<(String, String), String> {
     let root = root.to_str().ok_or("the workspace's path is not UTF-8")?;
     let inside = |text: &str| match Scope::parse(text, Some(root)) {
         Ok(scope) => Ok(scope.as_str().to_owned()),
         Err(fault) => Err(format!("`{text}` {fault}")),
     };
     let path = path.ok_or("the output has no path")?;
-    let to = wish.snapshot_path.as_deref().ok_or("it has no snapshot_path")?;
+    let to = asked.snapshot_path.as_deref().ok_or("it has no snapshot_path")?;
     Ok((inside(path)?, inside(to)?))
 }
 
-fn copied(root: &Path, path: Option<&str>, wish: &RollbackSnapshot) -> Option<String> {
-    wish.snapshot_path.as_ref()?;
-    let done = places(root, path, wish).and_then(|(path, to)| {
+fn copied(root: &Path, path: Option<&str>, asked: &RollbackSnapshot) -> Option<String> {
+    asked.snapshot_path.as_ref()?;
+    let done = places(root, path, asked).and_then(|(path, to)| {
         let copied = copy_inside(root, path.as_bytes(), to.as_bytes());
         copied.map(|is| (is, path, to)).map_err(|error| error.to_string())
     });
@@ -63,8 +63,8 @@ fn copied(root: &Path, path: Option<&str>, wish: &RollbackSnapshot) -> Option<St
     })
 }
 
-fn patched(git: &Git<'_>, root: &Path, path: Option<&str>, wish: &RollbackSnapshot) -> String {
-    let done = places(root, path, wish).and_then(|(path, to)| {
+fn patched(git: &Git<'_>, root: &Path, path: Option<&str>, asked: &RollbackSnapshot) -> String {
+    let done = places(root, path, asked).and_then(|(path, to)| {
         let patch = git.patch(&path).map_err(|fault| fault.to_string())?;
         let written = crate::snapshots::write_inside(root, to.as_bytes(), &patch);
         written.map(|()| (path, to)).map_err(|error| error.to_string())
