@@ -137,6 +137,8 @@ pub struct Worktree {
     underway: Option<landing::Underway>,
     /// The attempt whose work was to be merged last: it was done by then.
     judged: Option<String>,
+    /// Tasks that were created because its work could not be merged.
+    pub conflict_tasks: Vec<String>,
     /// It is being made, or its engine died meanwhile: nothing has run in it.
     is_unfinished: bool,
 }
@@ -159,6 +161,8 @@ struct Written {
     underway: Option<landing::Underway>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     judged: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    conflict_tasks: Vec<String>,
     #[serde(default)]
     unfinished: bool,
 }
@@ -169,16 +173,17 @@ impl Worktree {
         let bytes = crate::regular_file::read(&path, RECORD_BYTES_MAX).map_err(io("read", &path))?;
         let written: Written = serde_json::from_slice(&bytes)
             .map_err(|error| Fault::Damaged(format!("{} is damaged: {error}", path.display())))?;
-        let Written { worktree, landed, underway, judged, unfinished } = written;
+        let Written { worktree: record, landed, underway, judged, conflict_tasks, unfinished } = written;
         let (directory, is_unfinished) = (directory.to_owned(), unfinished);
-        Ok(Self { directory, record: worktree, landed, underway, judged, is_unfinished })
+        Ok(Self { directory, record, landed, underway, judged, conflict_tasks, is_unfinished })
     }
 
     /// Replaces the record in one step.
     fn write(&self) -> Result<(), Fault> {
         let (worktree, landed, underway) = (self.record.clone(), self.landed.clone(), self.underway.clone());
         let (judged, unfinished) = (self.judged.clone(), self.is_unfinished);
-        let written = Written { worktree, landed, underway, judged, unfinished };
+        let conflict_tasks = self.conflict_tasks.clone();
+        let written = Written { worktree, landed, underway, judged, conflict_tasks, unfinished };
         let bytes = serde_json::to_vec_pretty(&written).expect("BUG: a record has a JSON form");
         let path = self.directory.join(RECORD);
         let new = self.directory.join(NEW_RECORD);
@@ -190,6 +195,17 @@ impl Worktree {
             fs::File::open(&self.directory)?.sync_all()
         };
         write().map_err(io("write", &path))
+    }
+
+    /// Notes a task that was created because the work could not be merged.
+    pub fn note_conflict(&mut self, task: &str) -> Result<(), Fault> {
+        if self.conflict_tasks.len() < limits::CONFLICT_TASKS_MAX
+            && !self.conflict_tasks.iter().any(|known| known == task)
+        {
+            self.conflict_tasks.push(task.to_owned());
+            self.write()?;
+        }
+        Ok(())
     }
 
     /// Notes that this many setup commands have ended well.

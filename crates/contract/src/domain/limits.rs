@@ -145,6 +145,8 @@ pub const CONFLICT_PATHS_MAX: usize = 50;
 pub const CONFLICT_COMMITS_MAX: usize = 10;
 /// Submodules that are looked at for changes. A workspace with more is not compared by git.
 pub const SUBMODULES_MAX: usize = 1000;
+/// Tasks about conflicts of one clone that end with its merge. Others are left to a person.
+pub const CONFLICT_TASKS_MAX: usize = 100;
 /// Branches of one clone that are looked at before it is deleted. A clone with more is kept.
 pub const WORKTREE_REFS_MAX: usize = 1000;
 /// A task's whole worklog. It is read as a whole to verify it.

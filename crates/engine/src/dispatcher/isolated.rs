@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use contract::aee::Type;
+use contract::continuity::state::TaskState;
 use contract::domain::attempt::AttemptId;
 use contract::domain::limits;
 use contract::domain::outside::{Interval, Outside, judge};
@@ -98,6 +99,8 @@ impl<'d> Dispatcher<'d> {
         if !self.attempts[task].is_empty() {
             self.bring_together(task, attempt);
             if let Some(reason) = self.unmerged(task) {
+                // The reason names the reference.
+                self.clones[&task].clone.keep_result(&self.runner(attempt)).ok();
                 self.create_conflict_task(task)?;
                 return Ok(Err(reason));
             }
@@ -338,6 +341,7 @@ impl<'d> Dispatcher<'d> {
                 Ok(Landing::Landed) => {
                     self.isolated_mut(task).landed = Some(candidate.merged.clone());
                     self.note_landed(task, &candidate);
+                    self.end_conflict_tasks(task);
                     // It is there, whatever becomes of the verdict.
                     *mark = self.pipeline.mark();
                     return Ok(Ok(withheld));
@@ -451,7 +455,27 @@ impl<'d> Dispatcher<'d> {
         let id = format!("merge-conflict-{}", contract::digest::of_bytes(text.as_bytes()));
         let request_id = RequestId::parse(&id).expect("BUG: a digest is a short word");
         let key = Key { caller: self.caller.clone(), request_id };
-        self.patiently(|engine| ops::task::create::create(engine.cx, &key, &request)).map(drop)
+        let created = self.patiently(|engine| ops::task::create::create(engine.cx, &key, &request))?;
+        // Without a note the task is left to a person.
+        self.isolated_mut(task).clone.note_conflict(&created.answer.task.id.to_string()).ok();
+        Ok(())
+    }
+
+    /// The work is merged: tasks about its conflicts that nobody began have nothing left to do.
+    fn end_conflict_tasks(&mut self, task: usize) {
+        let ids = self.clones[&task].clone.conflict_tasks.clone();
+        for id in ids {
+            let is_open = ops::task::get::get(self.cx, &id).is_ok_and(|found| found.status == Status::Todo);
+            if !is_open {
+                continue;
+            }
+            let status = TaskState::Completed;
+            let request = ops::task::set_status::Request { id: id.clone(), status, blocked_reason: None };
+            let request_id = RequestId::parse(&format!("merged-{id}")).expect("BUG: an id is a short word");
+            let key = Key { caller: self.caller.clone(), request_id };
+            // Somebody else may have it by now.
+            self.patiently(|engine| ops::task::set_status::set_status(engine.cx, &key, &request)).ok();
+        }
     }
 
     fn note_worktree(&mut self, task: usize, intent: &str, message: &str, payload: Value) {

@@ -71,8 +71,15 @@ impl Worktrees {
     ) -> Result<(Worktree, Option<File>), Fault> {
         let _lock = self.lock(runner, &Lock::Clones)?;
         let record = self.new_record(runner, order, &directory, base)?;
-        let clone =
-            Worktree { directory, record, landed: None, underway: None, judged: None, is_unfinished: true };
+        let clone = Worktree {
+            directory,
+            record,
+            landed: None,
+            underway: None,
+            judged: None,
+            conflict_tasks: Vec::new(),
+            is_unfinished: true,
+        };
         // Nothing has run in it: it is what is left of an engine that died here.
         if clone.directory.exists() {
             self.discard(&clone)?;
