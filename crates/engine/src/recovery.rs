@@ -78,6 +78,9 @@ pub(crate) fn recover(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
             }
             AttemptState::Failed => false,
         };
+        if interrupted {
+            dispatcher.settle_merges(task, &last.begun.id);
+        }
         // If another process moves the task meanwhile, its change stays, and the task is decided about again.
         while interrupted && !recover_one(dispatcher, task, &last)? {
             dispatcher.refresh(task)?;
@@ -97,7 +100,6 @@ fn is_wanted(dispatcher: &Dispatcher<'_>, task: usize) -> bool {
 /// Decides about one task and writes the decision. False if nothing was written, because of a request to stop or
 /// because another process moved the task.
 fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result<bool> {
-    dispatcher.settle_merges(task, &last.begun.id);
     if !is_wanted(dispatcher, task) {
         return close(dispatcher, task, last);
     }
@@ -123,9 +125,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     };
     let Some(checks) = checks else { return Ok(false) };
     let may_rerun = spec.retry_safe || dispatcher.settings.rerun_parked;
-    // What was only to be merged is done where there is nothing to check.
-    let is_done = last.state == AttemptState::Succeeded || dispatcher.was_judged(task, &last.begun.id);
-    let unchecked = is_done && spec.checks.is_empty();
+    let unchecked = spec.checks.is_empty() && was_done(dispatcher, task, last);
     let decision = if unchecked { Decision::Verified } else { decide(spec.checks.len(), &checks, may_rerun) };
     let unseen = match decision {
         Decision::Verified => {
@@ -175,6 +175,11 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     }
     dispatcher.observer.report(Progress::Recovered { task: &spec.id, decision: decision.as_str() });
     Ok(true)
+}
+
+/// What was only to be merged is done where there is nothing to check.
+fn was_done(dispatcher: &Dispatcher<'_>, task: usize, last: &Attempt) -> bool {
+    last.state == AttemptState::Succeeded || dispatcher.was_judged(task, &last.begun.id)
 }
 
 /// The pins that an attempt changed, and what it changed outside its scope. `None` if the task stays as it is: its clone cannot

@@ -258,3 +258,17 @@ fn snapshots_are_listed_and_removed_on_a_full_disk() {
     );
     assert!(!output.success().stdout.trim().is_empty(), "{output}");
 }
+
+#[test]
+fn a_task_with_rollback_does_not_start_if_the_disk_has_no_room_for_its_snapshot() {
+    let output = on_a_disk(
+        "size=8m",
+        "mkdir w && cd w && mkdir s && head -c 20000000 /dev/urandom > s/large && echo one > s/small
+         printf 'objective = \"x\"\nrollback = true\n[[task]]\nid = \"t\"\ncommand = [\"touch\", \"s/ran\"]\nwrites = [\"s\"]\n' > plan.toml
+         $WRIT run plan.toml > out.txt 2>&1 && exit 1
+         ls s; cat out.txt",
+    );
+    let text = &output.success().stdout;
+    assert!(text.contains("E_ROLLBACK_FAILED") && text.contains("No space left on device"), "{output}");
+    assert!(!text.contains("ran\n"), "{output}");
+}

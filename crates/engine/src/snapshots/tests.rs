@@ -586,15 +586,15 @@ fn a_repository_in_the_scope_is_listed_and_one_that_the_task_made_is_taken_back(
         fs::create_dir_all(root.join("src/made/.git/objects/aa")).unwrap();
         fs::write(root.join("src/made/.git/objects/aa/bb"), "content").unwrap();
     });
+    let attempts = [attempt];
     let kept = world.snapshots.list().unwrap();
     assert_eq!(kept[0].taken.not_taken.len(), 2, "{:?}", kept[0].taken);
-    let files =
-        world.snapshots.roll_back(&world.index, &Job::new(&world.root, &[attempt.clone()], Direction::Undo));
+    let files = world.snapshots.roll_back(&world.index, &Job::new(&world.root, &attempts, Direction::Undo));
     let left = files.unwrap().into_iter().filter(|file| file.status != FileStatus::Done);
     let left: Vec<(String, FileStatus)> = left.map(|file| (file.path, file.status)).collect();
     assert_eq!(left, [("src/known/.git".to_owned(), FileStatus::Failed)]);
     assert!(!world.root.join("src/made").exists());
-    let redo = Job::new(&world.root, &[attempt], Direction::Redo);
+    let redo = Job::new(&world.root, &attempts, Direction::Redo);
     world.snapshots.roll_back(&world.index, &redo).unwrap();
     assert_eq!(fs::read_to_string(world.root.join("src/made/.git/objects/aa/bb")).unwrap(), "content");
 }

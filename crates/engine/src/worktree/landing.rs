@@ -178,7 +178,7 @@ impl WorkspaceIndex {
     /// a lock that was left behind is known to be writ's.
     fn lock(&self, runner: &Runner<'_>, text: &str) -> Result<(), Fault> {
         let path = self.lock_path();
-        let fresh = self.path.with_file_name("index.lock.writ");
+        let fresh = self.path.with_file_name(format!("index.lock.writ-{}", std::process::id()));
         for _ in 0..INDEX_TRIES {
             if self.is_held_by(text) {
                 return Ok(());

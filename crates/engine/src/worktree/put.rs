@@ -68,6 +68,15 @@ type Paths = BTreeMap<Vec<u8>, Changed>;
 /// Paths and what each was when it was looked at.
 type Plan<'p> = Vec<(&'p [u8], Changed, Option<Stat>)>;
 
+/// What was seen in the workspace.
+struct Found<'f> {
+    place: &'f Place,
+    stats: BTreeMap<Vec<u8>, Option<Stat>>,
+    /// Paths that are not as the one commit, or the other, has them.
+    differ_before: BTreeSet<Vec<u8>>,
+    differ_after: BTreeSet<Vec<u8>>,
+}
+
 impl Shift<'_> {
     /// Changes every path, or none if somebody changed one of them. The list of files is then that of `to`. Says when the
     /// first file is touched: until then there is nothing to take back.
@@ -82,24 +91,8 @@ impl Shift<'_> {
             read => read?,
         };
         let differ_after = self.differing(self.to)?;
-        let now = |path: &[u8], changed: Changed| {
-            now(changed, stats[path].is_none(), differ_before.contains(path), differ_after.contains(path))
-        };
-        let mut in_the_way: Vec<&[u8]> = Vec::new();
-        let mut plan: Plan<'_> = Vec::new();
-        for (path, changed) in &paths {
-            match now(path, *changed) {
-                Now::After => {}
-                Now::Before => plan.push((path, *changed, stats[path])),
-                // A directory in which is nothing but what goes away.
-                Now::Other if changed.before.is_none() && holds_only(self.root, path, &paths) => {
-                    plan.push((path, *changed, stats[path]));
-                }
-                Now::Other => in_the_way.push(path),
-            }
-        }
-        let above = plan.iter().filter(|(_, changed, _)| changed.after.is_some());
-        in_the_way.extend(above.filter_map(|(path, ..)| file_above(&place, path, &paths)));
+        let found = Found { place: &place, stats, differ_before, differ_after };
+        let (plan, mut in_the_way) = self.planned(&paths, &found);
         if in_the_way.is_empty() {
             self.stage(&plan)?;
             is_touched.set(true);
@@ -129,17 +122,37 @@ impl Shift<'_> {
             self.repo.ask(&["read-tree", "--reset", self.to])?;
         }
         let differ_after = self.differing(self.to)?;
-        let is_before = |(path, changed): &(&Vec<u8>, &Changed)| {
-            let (path, changed) = (path.as_slice(), **changed);
-            let is_absent = stats[path].is_none();
-            now(changed, is_absent, differ_before.contains(path), differ_after.contains(path)) == Now::Before
-        };
-        let chosen = paths.iter().filter(is_before);
-        let plan: Plan<'_> = chosen.map(|(path, changed)| (path.as_slice(), *changed, stats[path])).collect();
+        let found = Found { place: &place, stats, differ_before, differ_after };
+        let (mut plan, in_the_way) = self.planned(&paths, &found);
+        let is_below =
+            |path: &[u8], above: &[u8]| path.strip_prefix(above).is_some_and(|rest| rest.starts_with(b"/"));
+        plan.retain(|(path, ..)| !in_the_way.iter().any(|above| is_below(path, above)));
         self.stage(&plan)?;
         let left = self.change(&place, &plan)?;
         self.repo.says(&["update-index", "-q", "--refresh"])?;
         Ok(if is_whole { Put::Done } else { Put::InTheWay(left.into_iter().map(text).collect()) })
+    }
+
+    /// The paths that are to be changed, and those that somebody changed.
+    fn planned<'p>(&self, paths: &'p Paths, found: &Found<'_>) -> (Plan<'p>, Vec<&'p [u8]>) {
+        let mut in_the_way: Vec<&[u8]> = Vec::new();
+        let mut plan: Plan<'_> = Vec::new();
+        for (path, changed) in paths {
+            let stat = found.stats[path];
+            let differs = (found.differ_before.contains(path), found.differ_after.contains(path));
+            match now(*changed, stat.is_none(), differs) {
+                Now::After => {}
+                Now::Before => plan.push((path, *changed, stat)),
+                // A directory in which is nothing but what goes away.
+                Now::Other if changed.before.is_none() && holds_only(self.root, path, paths) => {
+                    plan.push((path, *changed, stat));
+                }
+                Now::Other => in_the_way.push(path),
+            }
+        }
+        let comes = plan.iter().filter(|(_, changed, _)| changed.after.is_some());
+        in_the_way.extend(comes.filter_map(|(path, ..)| file_above(found.place, path, paths)));
+        (plan, in_the_way)
     }
 
     fn paths(&self) -> Result<Paths, Fault> {
@@ -256,7 +269,7 @@ impl Shift<'_> {
     }
 }
 
-fn now(changed: Changed, is_absent: bool, differs_before: bool, differs_after: bool) -> Now {
+fn now(changed: Changed, is_absent: bool, (differs_before, differs_after): (bool, bool)) -> Now {
     let is = |kind: Option<Kind>, differs: bool| match kind {
         None => is_absent,
         Some(Kind::File) => !differs,

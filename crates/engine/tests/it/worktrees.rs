@@ -555,6 +555,28 @@ fn what_an_interrupted_merge_changed_is_taken_back_and_it_merges_again() {
     assert_eq!(bench.status(), "");
 }
 
+/// A file that became a directory, and a directory that became a file.
+#[test]
+fn an_interrupted_merge_of_files_and_directories_is_taken_back() {
+    let mut bench = Bench::new();
+    bench.write("work/a/x", "one\n");
+    bench.commit("work", "a directory");
+    let clone = bench.open("a");
+    fs::remove_dir_all(clone.tree().join("a")).unwrap();
+    fs::write(clone.tree().join("a"), "a file\n").unwrap();
+    fs::remove_file(clone.tree().join("file")).unwrap();
+    bench.edit(&clone, "file/inside/x", "two\n");
+    fs::remove_file(bench.path("work/file")).unwrap();
+    interrupt(&bench, &clone, &[("file/inside/x", "two\n")]);
+    fs::remove_dir_all(bench.path("work/a")).unwrap();
+    bench.write("work/a", "a file\n");
+    let mut again = bench.open("a");
+    assert_eq!((bench.read("work/file"), bench.read("work/a/x")), ("one\n".into(), "one\n".into()));
+    assert_eq!(bench.status(), "");
+    assert_eq!(bench.land(&mut again), Landing::Landed);
+    assert_eq!((bench.read("work/a"), bench.read("work/file/inside/x")), ("a file\n".into(), "two\n".into()));
+}
+
 #[test]
 fn what_a_person_changed_after_an_interrupted_merge_stays() {
     let mut bench = Bench::new();
