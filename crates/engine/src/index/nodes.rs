@@ -14,6 +14,8 @@ const MODE_BITS: u32 = 0o7777;
 pub(super) struct Seen {
     /// The directories that were read, with their modes.
     pub(super) directories: Vec<(Vec<u8>, u32)>,
+    /// The own directories of git repositories.
+    pub(super) repositories: Vec<Vec<u8>>,
     /// What git ignores; nothing below such a path was looked at.
     pub(super) ignored: Vec<Vec<u8>>,
     /// The real paths of what is kept under other names.
@@ -36,7 +38,7 @@ impl Look {
 
     /// The own directories of git repositories that were seen below the root.
     pub(crate) fn repositories(&self) -> impl Iterator<Item = &[u8]> {
-        let paths = self.seen.directories.iter().map(|(path, _)| path.as_slice());
+        let paths = self.seen.repositories.iter().map(Vec::as_slice);
         paths.filter(|path| path.strip_suffix(b"/.git").is_some_and(|above| !is_git(above)))
     }
 

@@ -164,9 +164,16 @@ impl Snapshots {
         scopes.dedup();
         let spans: Vec<Span<'_>> = trees.iter().map(|(before, after)| Span { before, after }).collect();
         let changes = changes(&spans);
+        // Only what is above a changed path was ever opened.
+        let is_above = |path: &[u8]| {
+            let below = [path, b"/"].concat();
+            changes.range(below.clone()..).next().is_some_and(|(changed, _)| changed.starts_with(&below))
+        };
         let steady =
             trees.iter().take(1).flat_map(|(_, after)| after).filter_map(|(path, node)| match node {
-                Node::Directory { mode } if mode & 0o700 != 0o700 && !changes.contains_key(path) => {
+                Node::Directory { mode }
+                    if mode & 0o700 != 0o700 && !changes.contains_key(path) && is_above(path) =>
+                {
                     Some((path.clone(), *mode))
                 }
                 _ => None,
