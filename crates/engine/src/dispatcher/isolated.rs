@@ -457,7 +457,7 @@ impl<'d> Dispatcher<'d> {
         let key = Key { caller: self.caller.clone(), request_id };
         let created = self.patiently(|engine| ops::task::create::create(engine.cx, &key, &request))?;
         // Without a note the task is left to a person.
-        self.isolated_mut(task).clone.note_conflict(&created.answer.task.id.to_string()).ok();
+        self.isolated_mut(task).clone.note_conflict(&created.answer.task.id).ok();
         Ok(())
     }
 

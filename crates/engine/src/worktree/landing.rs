@@ -42,7 +42,7 @@ impl Worktrees {
         self.settle_locked(runner, &workspace)
     }
 
-    /// The same, where the lock on merges is held: whoever began one is gone.
+    /// The same, where the lock on merges is held: the processes that began them are gone.
     pub(super) fn settle_locked(&self, runner: &Runner<'_>, workspace: &str) -> Result<(), Fault> {
         let is_begun = |clone: &Worktree| clone.record.workspace == workspace && clone.underway.is_some();
         for mut clone in self.list()?.into_iter().filter(is_begun) {
@@ -136,7 +136,7 @@ impl Worktree {
     }
 }
 
-/// What came of a change of the workspace.
+/// The result of a change of the workspace.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Changed {
     Landed,

@@ -228,7 +228,7 @@ impl Shift<'_> {
             if changed.after == Some(Kind::Repository) {
                 continue;
             }
-            let is_in_place = stat.is_none() || stat.is_some_and(|stat| is_directory(&stat));
+            let is_in_place = stat.is_none_or(|stat| is_directory(&stat));
             if !is_in_place && !is_same(place, path, stat) {
                 left.push(path);
                 continue;
@@ -309,7 +309,7 @@ fn file_above<'p>(place: &Place, path: &'p [u8], paths: &Paths) -> Option<&'p [u
     let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
     for end in ends {
         let above = &path[..end];
-        let Some(stat) = stat(place, above) else { return None };
+        let stat = stat(place, above)?;
         if !is_directory(&stat) {
             let goes = paths.get(above).is_some_and(|changed| changed.after.is_none());
             return (!goes).then_some(above);
