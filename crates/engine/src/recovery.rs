@@ -127,23 +127,11 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let may_rerun = spec.retry_safe || dispatcher.settings.rerun_parked;
     let unchecked = spec.checks.is_empty() && was_done(dispatcher, task, last);
     let decision = if unchecked { Decision::Verified } else { decide(spec.checks.len(), &checks, may_rerun) };
-    let unseen = match decision {
-        Decision::Verified => {
-            let mut mark = dispatcher.pipeline.mark();
-            match dispatcher.land(task, &last.begun.id, &mut mark)? {
-                Ok(unseen) => unseen,
-                // Somebody moved the task, or took its locks: it is looked at again.
-                Err(_) => return Ok(false),
-            }
-        }
-        Decision::Rerun | Decision::Parked => None,
-    };
-    let is_wanted_back = is_wanted_back(dispatcher, task, last);
+    // Somebody moved the task, or took its locks: it is looked at again.
+    let Ok(unseen) = land(dispatcher, task, last, decision)? else { return Ok(false) };
     let may_roll_back = may_roll_back && (is_unfinished || decision == Decision::Rerun);
-    let rolled = if may_roll_back { roll_back(dispatcher, task, last)? } else { None };
-    // Who asks for a parked task to run again has seen what the rollback left.
-    let is_asked = dispatcher.settings.rerun_parked && last.state == AttemptState::Unknown;
-    let is_clean = is_asked || !is_wanted_back || rolled.as_ref().is_some_and(|rolled| rolled.is_whole);
+    let (rolled, is_clean) = take_back(dispatcher, task, last, may_roll_back)?;
+    let is_clean = is_clean || decision != Decision::Rerun;
     let decision = after_rollback(decision, is_clean);
     let told = rolled.as_ref().map(|rolled| rolled.told.as_str());
     let reason = &reason((decision, !spec.checks.is_empty()), lost_to.as_ref(), (told, is_clean));
@@ -180,6 +168,37 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
 /// What was only to be merged is done where there is nothing to check.
 fn was_done(dispatcher: &Dispatcher<'_>, task: usize, last: &Attempt) -> bool {
     last.state == AttemptState::Succeeded || dispatcher.was_judged(task, &last.begun.id)
+}
+
+/// Merges the work of a task that had finished. Returns why its evidence is withheld; `Err` if it is not to be merged any more.
+fn land(
+    dispatcher: &mut Dispatcher<'_>,
+    task: usize,
+    last: &Attempt,
+    decision: Decision,
+) -> Result<std::result::Result<Option<String>, Committed>> {
+    match decision {
+        Decision::Verified => {
+            let mut mark = dispatcher.pipeline.mark();
+            dispatcher.land(task, &last.begun.id, &mut mark)
+        }
+        Decision::Rerun | Decision::Parked => Ok(Ok(None)),
+    }
+}
+
+/// Takes an attempt back where that is wanted and possible. Also says whether the task may begin again with what is there.
+fn take_back(
+    dispatcher: &mut Dispatcher<'_>,
+    task: usize,
+    last: &Attempt,
+    may_roll_back: bool,
+) -> Result<(Option<Rolled>, bool)> {
+    let is_wanted_back = is_wanted_back(dispatcher, task, last);
+    let rolled = if may_roll_back { roll_back(dispatcher, task, last)? } else { None };
+    // Who asks for a parked task to run again has seen what the rollback left.
+    let is_asked = dispatcher.settings.rerun_parked && last.state == AttemptState::Unknown;
+    let is_clean = is_asked || !is_wanted_back || rolled.as_ref().is_some_and(|rolled| rolled.is_whole);
+    Ok((rolled, is_clean))
 }
 
 /// The pins that an attempt changed, and what it changed outside its scope. `None` if the task stays as it is: its clone cannot

@@ -124,9 +124,13 @@ impl Dispatcher<'_> {
             self.live.insert(task, live);
             return Ok(());
         }
-        if live.stopped != Some(Stopped::Fenced) {
-            if let Some(note) = self.finish_snapshot(task, &live.attempt.id) {
-                live.snapshot.get_or_insert_default().notes.push(note);
+        if live.stopped != Some(Stopped::Fenced)
+            && let Some(note) = self.finish_snapshot(task, &live.attempt.id)
+        {
+            let notes = &mut live.snapshot.get_or_insert_default().notes;
+            // An attempt whose judgment is awaited comes here again.
+            if !notes.contains(&note) {
+                notes.push(note);
             }
         }
         match live.stopped {

@@ -274,7 +274,7 @@ impl Contents {
                 }
             }
         }
-        contents.sort_unstable_by(|one, two| one.digest.cmp(&two.digest));
+        contents.sort_unstable_by_key(|content| content.digest);
         Ok(Self(contents))
     }
 }
