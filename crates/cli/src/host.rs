@@ -154,7 +154,7 @@ impl Door for CommandLine {
     }
 
     fn snapshots(&self) -> Snapshots {
-        snapshots_directory(&self.globals).map(Snapshots::at).unwrap_or_default()
+        snapshots(&self.globals)
     }
 
     fn sandbox(&self) -> SandboxSettings {
@@ -480,6 +480,11 @@ pub(crate) fn index_directory(globals: &Globals) -> Result<PathBuf> {
     let mut name = absolute(store_path(globals)?).into_os_string();
     name.push(".index");
     Ok(PathBuf::from(name))
+}
+
+/// The snapshots beside the store.
+pub(crate) fn snapshots(globals: &Globals) -> Snapshots {
+    snapshots_directory(globals).map(Snapshots::at).unwrap_or_default()
 }
 
 /// Where snapshots of scopes are kept: beside the store.

@@ -482,6 +482,7 @@ fn snapshot_error(fault: snapshots::Fault) -> Error {
         Fault::OtherVersion(_) => Error::new(ErrorCode::Corrupt, message).hint("use the version of writ that wrote it"),
         Fault::InUse => Error::new(ErrorCode::Busy, message).hint("try again"),
         Fault::Partial(_) => Error::new(ErrorCode::TooLarge, message).hint("name smaller directories in `writes`"),
+        Fault::Repository(_) => Error::new(ErrorCode::InvalidInput, message).hint("name other paths in `writes`"),
         Fault::Stopped => Error::new(ErrorCode::Bug, message),
         Fault::Io { .. } => Error::new(ErrorCode::Io, message),
     }

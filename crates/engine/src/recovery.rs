@@ -78,6 +78,9 @@ pub(crate) fn recover(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
             }
             AttemptState::Failed => false,
         };
+        if interrupted {
+            dispatcher.settle_merges(task, &last.begun.id);
+        }
         // If another process moves the task meanwhile, its change stays, and the task is decided about again.
         while interrupted && !recover_one(dispatcher, task, &last)? {
             dispatcher.refresh(task)?;
@@ -125,8 +128,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     };
     let Some(checks) = checks else { return Ok(false) };
     let may_rerun = spec.retry_safe || dispatcher.settings.rerun_parked;
-    // What was only to be merged is done where there is nothing to check.
-    let unchecked = last.state == AttemptState::Succeeded && spec.checks.is_empty();
+    let unchecked = spec.checks.is_empty() && was_done(dispatcher, task, last);
     let decision = if unchecked { Decision::Verified } else { decide(spec.checks.len(), &checks, may_rerun) };
     // Somebody moved the task, or took its locks: it is looked at again.
     let Ok(unseen) = land(dispatcher, task, last, decision)? else { return Ok(false) };
@@ -135,7 +137,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let is_clean = is_clean || decision != Decision::Rerun;
     let decision = after_rollback(decision, is_clean);
     let told = rolled.as_ref().map(|rolled| rolled.told.as_str());
-    let reason = &reason(decision, lost_to.as_ref(), (told, is_clean));
+    let reason = &reason((decision, !spec.checks.is_empty()), lost_to.as_ref(), (told, is_clean));
     let mark = dispatcher.pipeline.mark();
     rolled.and_then(|rolled| rolled.entry).into_iter().for_each(|entry| dispatcher.note(entry));
     let state = match decision {
@@ -165,6 +167,11 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     }
     dispatcher.observer.report(Progress::Recovered { task: &spec.id, decision: decision.as_str() });
     Ok(true)
+}
+
+/// What was only to be merged is done where there is nothing to check.
+fn was_done(dispatcher: &Dispatcher<'_>, task: usize, last: &Attempt) -> bool {
+    last.state == AttemptState::Succeeded || dispatcher.was_judged(task, &last.begun.id)
 }
 
 /// Merges the work of a task that had finished. Returns why its evidence is withheld; `Err` if it is not to be merged any more.
@@ -235,13 +242,20 @@ fn note_decision(dispatcher: &mut Dispatcher<'_>, decision: Decision, reason: &s
 }
 
 /// Why it was decided so, who has its locks by now, and what was taken back.
-fn reason(decision: Decision, lost_to: Option<&Held>, (rolled, is_clean): (Option<&str>, bool)) -> String {
+fn reason(
+    (decision, has_checks): (Decision, bool),
+    lost_to: Option<&Held>,
+    (rolled, is_clean): (Option<&str>, bool),
+) -> String {
     let why = match decision {
         Decision::Parked if !is_clean => {
             "it was interrupted, and what it changed was not taken back completely, so it is not run again"
         }
         Decision::Verified => "its checks pass, so it had finished",
         Decision::Rerun => "it was interrupted and may be run again",
+        Decision::Parked if !has_checks => {
+            "it was interrupted, it has no checks that show whether it is done, and the plan does not say it may run again"
+        }
         Decision::Parked => {
             "it was interrupted, its checks do not pass, and the plan does not say it may run again"
         }

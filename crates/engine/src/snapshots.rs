@@ -6,8 +6,9 @@
 
 mod collect;
 mod objects;
-mod place;
+pub(crate) mod place;
 mod record;
+mod repositories;
 mod restore;
 mod take;
 
@@ -22,7 +23,7 @@ use contract::domain::limits;
 use contract::domain::scope::Scope;
 use rustix::fs::{FlockOperation, flock};
 
-pub use restore::Job;
+pub use restore::{Beside, Job};
 pub use take::Subject;
 
 use objects::{Bounds, Objects};
@@ -52,6 +53,8 @@ pub enum Fault {
     OtherVersion(AttemptId),
     #[error("the snapshots are in use; waited {} s (SNAPSHOTS_WAIT_MAX)", limits::SNAPSHOTS_WAIT_MAX.as_secs())]
     InUse,
+    #[error("`{0}` is in a git repository's own directory, which cannot be taken back")]
+    Repository(Scope),
     #[error("the workspace could not be looked at as a whole: {0}")]
     Partial(crate::index::Partial),
     /// Only in tests: a rollback that was to end after some of its steps.
@@ -94,6 +97,9 @@ pub(crate) fn write_inside(root: &Path, to: &[u8], bytes: &[u8]) -> io::Result<(
     Place::open(root)?.write(to, |mut into| into.write_all(bytes))
 }
 
+/// The file that reserves space.
+const RESERVE: &str = "reserve";
+
 /// Held while objects are looked for and relied on, so that no collection removes them meanwhile.
 struct Hold(#[expect(dead_code, reason = "closing it releases the lock")] File);
 
@@ -127,6 +133,21 @@ impl Snapshots {
         scopes.sort_unstable();
         scopes.dedup();
         if scopes.is_empty() { Err(Fault::Missing) } else { Ok(scopes) }
+    }
+
+    /// Gives back the space that is reserved for a full disk. False if there is none.
+    pub fn release_reserve(&self) -> bool {
+        self.directory.as_ref().is_some_and(|directory| fs::remove_file(directory.join(RESERVE)).is_ok())
+    }
+
+    /// Reserves some space while there is enough.
+    fn reserve(&self) -> Result<(), Fault> {
+        let path = self.directory()?.join(RESERVE);
+        if !path.exists() && fs::write(&path, vec![1; limits::SNAPSHOTS_RESERVE_BYTES]).is_err() {
+            // Half of it helps nobody.
+            fs::remove_file(&path).ok();
+        }
+        Ok(())
     }
 
     /// Removes what was kept of an attempt that did not begin.

@@ -4,8 +4,10 @@
 //! its working tree. writ's git never reads the configuration of the first, because the task could have written it.
 
 mod keep;
+mod landing;
 mod merge;
 mod open;
+mod put;
 mod tip;
 
 use std::fs;
@@ -24,6 +26,9 @@ pub use tip::Author;
 
 /// The record of a clone, beside it.
 const RECORD: &str = "worktree.json";
+const NEW_RECORD: &str = "worktree.json.new";
+/// Locked while the clone is made.
+const MAKING: &str = "making.lock";
 const RECORD_BYTES_MAX: usize = 64 * 1024;
 /// writ's own reference to what a task did.
 const RESULT: &str = "refs/heads/result";
@@ -52,6 +57,8 @@ pub enum Fault {
     NotText,
     #[error("waited {seconds} s for {0} (MERGE_WAIT_MAX)", seconds = limits::MERGE_WAIT_MAX.as_secs())]
     Busy(&'static str),
+    #[error("another git process holds the workspace's index; if none is running, delete {0}")]
+    IndexLocked(String),
     #[error(transparent)]
     Git(#[from] git::Fault),
     #[error("{0}")]
@@ -60,7 +67,7 @@ pub enum Fault {
     Io { doing: &'static str, path: String, source: std::io::Error },
 }
 
-fn io(doing: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Fault {
+fn io(doing: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Fault + use<> {
     let path = path.display().to_string();
     move |source| Fault::Io { doing, path: path.clone(), source }
 }
@@ -126,6 +133,12 @@ pub struct Worktree {
     pub record: WorktreeRecord,
     /// What was in it when its work was merged.
     landed: Option<Landed>,
+    /// A merge that has begun and may have changed files of the workspace.
+    underway: Option<landing::Underway>,
+    /// The attempt whose work was to be merged last: it was done by then.
+    judged: Option<String>,
+    /// Tasks that were created because its work could not be merged.
+    pub conflict_tasks: Vec<String>,
     /// It is being made, or its engine died meanwhile: nothing has run in it.
     is_unfinished: bool,
 }
@@ -144,6 +157,12 @@ struct Written {
     worktree: WorktreeRecord,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     landed: Option<Landed>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    underway: Option<landing::Underway>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    judged: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    conflict_tasks: Vec<String>,
     #[serde(default)]
     unfinished: bool,
 }
@@ -154,24 +173,39 @@ impl Worktree {
         let bytes = crate::regular_file::read(&path, RECORD_BYTES_MAX).map_err(io("read", &path))?;
         let written: Written = serde_json::from_slice(&bytes)
             .map_err(|error| Fault::Damaged(format!("{} is damaged: {error}", path.display())))?;
-        let Written { worktree, landed, unfinished } = written;
-        Ok(Self { directory: directory.to_owned(), record: worktree, landed, is_unfinished: unfinished })
+        let Written { worktree: record, landed, underway, judged, conflict_tasks, unfinished } = written;
+        let (directory, is_unfinished) = (directory.to_owned(), unfinished);
+        Ok(Self { directory, record, landed, underway, judged, conflict_tasks, is_unfinished })
     }
 
     /// Replaces the record in one step.
     fn write(&self) -> Result<(), Fault> {
-        let (worktree, landed) = (self.record.clone(), self.landed.clone());
-        let written = Written { worktree, landed, unfinished: self.is_unfinished };
+        let (worktree, landed, underway) = (self.record.clone(), self.landed.clone(), self.underway.clone());
+        let (judged, unfinished) = (self.judged.clone(), self.is_unfinished);
+        let conflict_tasks = self.conflict_tasks.clone();
+        let written = Written { worktree, landed, underway, judged, conflict_tasks, unfinished };
         let bytes = serde_json::to_vec_pretty(&written).expect("BUG: a record has a JSON form");
         let path = self.directory.join(RECORD);
-        let new = self.directory.join(format!("{RECORD}.new"));
+        let new = self.directory.join(NEW_RECORD);
         let write = || {
             let mut file = fs::File::create(&new)?;
             file.write_all(&bytes)?;
             file.sync_all()?;
-            fs::rename(&new, &path)
+            fs::rename(&new, &path)?;
+            fs::File::open(&self.directory)?.sync_all()
         };
         write().map_err(io("write", &path))
+    }
+
+    /// Notes a task that was created because the work could not be merged.
+    pub fn note_conflict(&mut self, task: &str) -> Result<(), Fault> {
+        if self.conflict_tasks.len() < limits::CONFLICT_TASKS_MAX
+            && !self.conflict_tasks.iter().any(|known| known == task)
+        {
+            self.conflict_tasks.push(task.to_owned());
+            self.write()?;
+        }
+        Ok(())
     }
 
     /// Notes that this many setup commands have ended well.
@@ -183,6 +217,28 @@ impl Worktree {
     /// The files of the clone.
     pub fn tree(&self) -> PathBuf {
         self.directory.join("tree")
+    }
+
+    /// Whether the files are where they were put: not moved aside, with something else in their place.
+    fn has_tree(&self) -> bool {
+        let is_directory = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_dir());
+        is_directory(&self.tree()) && is_directory(&self.tree().join(".git"))
+    }
+
+    /// Refuses a clone whose files are not where they were put, or that has something beside them.
+    fn refuse_moved(&self) -> Result<(), Fault> {
+        if !self.has_tree() {
+            let place = self.tree().display().to_string();
+            return Err(Fault::Damaged(format!("the clone of the task is gone from {place}")));
+        }
+        let known = ["git", "tree", RECORD, NEW_RECORD, MAKING];
+        let is_strange = |path: &PathBuf| !known.iter().any(|name| path.ends_with(name));
+        match entries(&self.directory)?.into_iter().find(is_strange) {
+            Some(path) => {
+                Err(Fault::Damaged(format!("something else is beside the clone: {}", path.display())))
+            }
+            None => Ok(()),
+        }
     }
 
     fn git_dir(&self) -> PathBuf {

@@ -149,7 +149,8 @@ impl Context {
             .map_err(|error| Error::new(ErrorCode::Bug, format!("an answer has no JSON form: {error}")))?;
         let (answer, stored) = without_secrets(answer, stored)?;
         if stored.to_string().len() > limits::ANSWER_BYTES_MAX {
-            return Err(Error::new(ErrorCode::TooLarge, "the answer is too large to be kept for a retry"));
+            return Err(Error::new(ErrorCode::TooLarge, "the answer is too large to be kept for a retry")
+                .hint("ask for less at once"));
         }
         let (operation, fingerprint) = ((*operation).to_owned(), fingerprint.clone());
         let answered = store::StoredAnswer { operation, fingerprint, answer: Some(stored) };

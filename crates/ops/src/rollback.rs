@@ -41,6 +41,15 @@ impl Subject {
             )
             .hint("a snapshot is taken before each attempt of a plan's task with `writes`"));
         };
+        if part.spec.worktree.is_some() {
+            let (name, run) = (&part.spec.id, &part.run_id);
+            let message =
+                format!("`{name}` worked in a clone, and its work came into the workspace as a merge");
+            let hint = format!(
+                "`git revert -m 1 COMMIT` takes a merge back; `git log --merges --grep='Writ-Run: {run}'` lists those of the run"
+            );
+            return Err(Error::new(ErrorCode::NotFound, message).hint(hint));
+        }
         if part.spec.writes.is_empty() {
             let message = format!("`{}` declares no `writes`, so it has no scope to roll back", part.spec.id);
             return Err(Error::new(ErrorCode::NotFound, message).hint(
@@ -85,7 +94,14 @@ fn refusal(why: NotCovered) -> Error {
 /// As many results as are listed, those that were left as they are first, and how many are not listed.
 pub(crate) fn listed(mut files: Vec<FileResult>) -> (Vec<FileResult>, u64) {
     files.sort_by_key(|file| !matches!(file.status, FileStatus::Conflict | FileStatus::Failed));
-    let more = files.len().saturating_sub(limits::ROLLBACK_PATHS_LISTED_MAX);
+    let count = files.len();
+    let mut bytes = 0;
+    let fits = |file: &FileResult| {
+        bytes += serde_json::to_string(file).map_or(0, |text| text.len());
+        bytes <= limits::ROLLBACK_LISTED_BYTES_MAX
+    };
     files.truncate(limits::ROLLBACK_PATHS_LISTED_MAX);
-    (files, more as u64)
+    let kept = files.iter().map(fits).take_while(|fits| *fits).count();
+    files.truncate(kept);
+    (files, (count - kept) as u64)
 }

@@ -2,11 +2,12 @@
 
 use std::process::ExitCode;
 
+use contract::domain::code::ErrorCode;
 use contract::domain::scope::Scope;
-use ops::Result;
 use ops::host::{Collected, KeptSnapshot};
 use ops::snapshots::gc::{self, Gc, Preview};
 use ops::snapshots::list::{self, List};
+use ops::{Error, Result};
 
 use crate::app::Globals;
 use crate::host;
@@ -41,7 +42,15 @@ Examples:
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     match command {
         Command::List { limit } => {
-            let answer = host::call_existing::<List>(globals, &list::Request { limit: *limit })?;
+            let request = list::Request { limit: *limit };
+            let answer = match host::call_existing::<List>(globals, &request) {
+                // They are beside it, and can be read without it.
+                Err(error) if is_unavailable(&error) => {
+                    let kept = host::snapshots(globals).list().map_err(|_| error)?;
+                    list::answer(kept, &request)?
+                }
+                answer => answer?,
+            };
             Ok(output.answer(&answer, || listed(&answer)))
         }
         Command::Gc { dry_run } => {
@@ -49,11 +58,21 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             let answer = if *dry_run {
                 host::call_existing::<Preview>(globals, &request)?
             } else {
-                host::call_existing::<Gc>(globals, &request)?
+                match host::call_existing::<Gc>(globals, &request) {
+                    // On a full disk the store cannot be opened, and nothing can be removed without it.
+                    Err(error) if is_unavailable(&error) && host::snapshots(globals).release_reserve() => {
+                        host::call_existing::<Gc>(globals, &request)?
+                    }
+                    answer => answer?,
+                }
             };
             Ok(output.answer(&answer, || collected(&answer, *dry_run)))
         }
     }
+}
+
+fn is_unavailable(error: &Error) -> bool {
+    error.code == ErrorCode::StoreUnavailable
 }
 
 fn listed(answer: &list::Answer) -> String {

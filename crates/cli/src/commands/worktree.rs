@@ -94,6 +94,11 @@ fn collected(answer: &gc::Answer) -> String {
         text.push_str(&format!("kept: {run}  {name}: {}\n", one_line(reason)));
     }
     text.extend(answer.leftovers.iter().map(left));
+    if !answer.kept.is_empty() {
+        text.push_str(
+            "hint: to discard a clone with its work, delete its directory; `writ worktree list` shows it\n",
+        );
+    }
     text.push_str(&format!(
         "{} of {} clones {done}\n",
         answer.removed.len(),

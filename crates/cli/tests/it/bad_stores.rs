@@ -245,3 +245,32 @@ fn the_doctor_sees_a_full_disk_and_is_not_troubled_by_an_open_ledger() {
     let doctor = cli.run(["doctor"]);
     assert!(doctor.success().stdout.contains("1 crew ledgers are open"), "{doctor}");
 }
+
+#[test]
+fn snapshots_are_listed_and_removed_on_a_full_disk() {
+    let output = on_a_disk(
+        "size=8m",
+        "mkdir w && cd w && mkdir s && echo one > s/a
+         printf 'objective = \"x\"\n[[task]]\nid = \"t\"\ncommand = [\"true\"]\nwrites = [\"s\"]\n' > plan.toml
+         $WRIT run plan.toml > /dev/null 2>&1 || exit 1
+         cat /dev/zero > $DISK/ballast 2> /dev/null
+         $WRIT snapshots list > list.txt || exit 1
+         $WRIT snapshots gc > gc.txt || exit 1
+         wc -l < list.txt",
+    );
+    assert!(!output.success().stdout.trim().is_empty(), "{output}");
+}
+
+#[test]
+fn a_task_with_rollback_does_not_start_if_the_disk_has_no_room_for_its_snapshot() {
+    let output = on_a_disk(
+        "size=8m",
+        "mkdir w && cd w && mkdir s && head -c 20000000 /dev/urandom > s/large && echo one > s/small
+         printf 'objective = \"x\"\nrollback = true\n[[task]]\nid = \"t\"\ncommand = [\"touch\", \"s/ran\"]\nwrites = [\"s\"]\n' > plan.toml
+         $WRIT run plan.toml > out.txt 2>&1 && exit 1
+         ls s; cat out.txt",
+    );
+    let text = &output.success().stdout;
+    assert!(text.contains("E_ROLLBACK_FAILED") && text.contains("No space left on device"), "{output}");
+    assert!(!text.contains("ran\n"), "{output}");
+}

@@ -436,3 +436,20 @@ fn snapshots_are_listed_and_those_in_use_are_kept() {
     cli.run(["uninstall", "--purge", "--yes"]).success();
     assert!(!cli.db().with_extension("db.snapshots").exists());
 }
+
+#[test]
+fn what_a_task_without_a_scope_made_in_the_scope_of_another_stays() {
+    let cli = writ();
+    fs::create_dir(cli.project().join("s")).unwrap();
+    let met = cli.scratch().dir("met");
+    let meet = met.display();
+    // The second makes its file while the first runs, and ends before the first fails.
+    let first = format!("touch {meet}/first; until [ -e {meet}/second ]; do sleep 0.01; done; exit 1");
+    let second =
+        format!("until [ -e {meet}/first ]; do sleep 0.01; done; echo mine > s/from_u2; touch {meet}/second");
+    let first = with(writing("u1", &first, "s"), json!({"rollback": true}));
+    work(&cli, &plan([first, shell("u2", &second)])).failed();
+    assert_eq!(fs::read_to_string(cli.project().join("s/from_u2")).unwrap(), "mine\n");
+    let shown = cli.run(["runs", "show", "@last"]).success().stdout.clone();
+    assert!(shown.contains("s/from_u2: `u2` ran at the same time"), "{shown}");
+}

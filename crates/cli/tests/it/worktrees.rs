@@ -133,7 +133,9 @@ fn a_conflict_becomes_a_task_that_names_both_sides_and_ends_when_it_is_resolved(
         .unwrap()
         .to_owned();
     let reference = format!("refs/writ/{run}/{loser}");
-    let reason = format!("merge conflict with `{winner}` in file; its work is in {reference}");
+    let reason = format!(
+        "merge conflict with `{winner}` in file; resolve it in the workspace with `git merge {reference}`"
+    );
     assert_eq!(lost[3], reason.as_str());
     assert_eq!(tasks[2][1], "todo", "{tasks:?}");
     // Nothing is lost: the winner's work is in the workspace, the loser's under its reference and in its clone.
@@ -152,6 +154,9 @@ fn a_conflict_becomes_a_task_that_names_both_sides_and_ends_when_it_is_resolved(
     cli.call(["run", "--continue", &run]).deadline(SOON).run().success();
     let states: Vec<Value> = shown(&cli).into_iter().map(|task| task[1].clone()).collect();
     assert_eq!(states, ["done", "done", "done"]);
+    let open =
+        cli.run(["task", "list", "--status", "pending", "--output", "json"]).success().json().to_string();
+    assert!(!open.contains("Resolve the merge"), "{open}");
     cli.run(["audit", "verify", "--replay"]).success();
 }
 
@@ -174,6 +179,38 @@ fn a_clone_has_its_setup_its_ports_and_an_environment_of_its_own() {
         reason.contains("setup command `sh -c") && reason.contains("exit code 3: no compiler"),
         "{reason}"
     );
+    let printed = cli.run(["logs", "@last"]).success().stdout.clone();
+    assert!(printed.contains("no compiler"), "{printed}");
+}
+
+#[test]
+fn setup_commands_get_the_time_that_the_task_gets() {
+    let cli = project();
+    let head = "setup = [[\"sleep\", \"1000\"]]\ntimeout = \"1s\"";
+    plan(&cli, "", &[task("a", "true", head)]);
+    let failed = worked(&cli);
+    let reason = failed[0][3].as_str().unwrap();
+    assert!(reason.contains("setup command `sleep 1000` failed: "), "{reason}");
+}
+
+#[test]
+fn a_name_that_is_not_text_is_merged() {
+    let cli = project();
+    plan(&cli, "", &[task("a", "printf one > \"$(printf 'a\\377b')\"", "")]);
+    let done = worked(&cli);
+    assert_eq!(done[0][1], "done", "{done:?}");
+    let name = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"a\xffb");
+    assert_eq!(fs::read_to_string(cli.project().join(name)).unwrap(), "one");
+    assert_eq!(clones(&cli), [json!(["a", "merged", null])]);
+}
+
+#[test]
+fn the_rollback_of_a_task_in_a_clone_names_git_revert() {
+    let cli = project();
+    plan(&cli, "", &[task("a", "echo two > file", "writes = [\"file\"]")]);
+    assert_eq!(worked(&cli)[0][1], "done");
+    let refused = cli.run(["rollback", "a"]);
+    assert!(refused.fails_with(1).stderr.contains("git revert -m 1"), "{refused}");
 }
 
 #[test]
@@ -277,7 +314,7 @@ fn a_task_that_begins_while_a_result_cannot_be_merged_says_so() {
     let c = task("c", "echo c > other", "depends_on = [\"watch\"]");
     plan(&cli, "", &[a, b, watch, c]);
     let output = cli.call(["run", "plan.toml"]).deadline(SOON).run();
-    let told = "c: begins without `b`: merge conflict with `a` in file; its work is in refs/writ/";
+    let told = "c: begins without `b`: merge conflict with `a` in file; resolve it in the workspace with `git merge refs/writ/";
     assert!(output.fails_with(1).stderr.contains(told), "{output}");
     let trace = cli.run(["trace", "@last", "--output", "ndjson"]).success().stdout.clone();
     for intent in ["writ.worktree.opened", "writ.worktree.trial", "writ.worktree.merged"] {

@@ -96,6 +96,9 @@ pub struct Taken {
     pub not_taken: Vec<String>,
     #[serde(default)]
     pub not_taken_more: u64,
+    /// What kept paths out that belong in it: the disk is full, a device failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub broken: Option<String>,
     /// Why there is no snapshot at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,

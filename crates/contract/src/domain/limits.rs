@@ -113,12 +113,16 @@ pub const NOT_TAKEN_LISTED_MAX: usize = 20;
 /// What is kept of finished tasks beside a store: the oldest snapshots go first.
 pub const SNAPSHOTS_BYTES_MAX: u64 = 16 * 1024 * 1024 * 1024;
 pub const SNAPSHOTS_KEPT: Duration = Duration::from_hours(14 * 24);
+/// Space beside the snapshots that is given back on a full disk, so that the store can be opened and old ones removed.
+pub const SNAPSHOTS_RESERVE_BYTES: usize = 256 * 1024;
 /// How often a run that has ended removes old snapshots.
 pub const SNAPSHOTS_COLLECTED: Duration = Duration::from_hours(24);
 /// How long a collection waits for those who take snapshots or roll back, and how long those wait for it.
 pub const SNAPSHOTS_WAIT_MAX: Duration = Duration::from_secs(30);
 /// Paths that the answer and the event of a rollback list, those that were left first; the rest is counted.
 pub const ROLLBACK_PATHS_LISTED_MAX: usize = 1000;
+/// Bytes of that list, so that the answer and the event can be kept whatever the names are.
+pub const ROLLBACK_LISTED_BYTES_MAX: usize = 256 * 1024;
 /// Paths that were left as they are and that an attempt keeps.
 pub const ROLLBACK_LEFT_LISTED_MAX: usize = 20;
 /// Clones that are kept beside a store. At the limit those that are merged go; if that is not enough, no task gets another.
@@ -141,6 +145,8 @@ pub const CONFLICT_PATHS_MAX: usize = 50;
 pub const CONFLICT_COMMITS_MAX: usize = 10;
 /// Submodules that are looked at for changes. A workspace with more is not compared by git.
 pub const SUBMODULES_MAX: usize = 1000;
+/// Tasks about conflicts of one clone that end with its merge. Others are left to a person.
+pub const CONFLICT_TASKS_MAX: usize = 100;
 /// Branches of one clone that are looked at before it is deleted. A clone with more is kept.
 pub const WORKTREE_REFS_MAX: usize = 1000;
 /// A task's whole worklog. It is read as a whole to verify it.

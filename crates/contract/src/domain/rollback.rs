@@ -205,10 +205,27 @@ pub fn covered(attempts: &[Attempt], direction: Direction) -> Result<Covered, No
             let is_back = |attempt: &&Attempt| {
                 attempt.rollback.as_ref().is_some_and(|last| last.direction == Direction::Undo)
             };
-            let back = attempts.iter().rev().find(is_back).map_or(0, |attempt| attempt.begun.number);
-            Ok(Covered { attempts: between(back + 1), unfinished: None })
+            // What one that has not ended covers is not back yet.
+            let since = attempts.iter().rev().find(is_back).map_or(0, |attempt| match &attempt.rollback {
+                Some(last) if last.stage == Stage::Started => last.since,
+                Some(_) | None => attempt.begun.number + 1,
+            });
+            Ok(Covered { attempts: between(since), unfinished: None })
         }
     }
+}
+
+/// Whether a rollback or a redo of a task has not ended, and no later one that has covers the same attempts.
+pub fn is_open(attempts: &[Attempt]) -> bool {
+    let mut ended_since = i64::MAX;
+    for attempt in attempts.iter().rev() {
+        match attempt.rollback.as_ref().map(|last| (last.stage, last.since)) {
+            Some((Stage::Started, _)) if attempt.begun.number < ended_since => return true,
+            Some((Stage::Ended, since)) => ended_since = ended_since.min(since),
+            Some((Stage::Started, _)) | None => {}
+        }
+    }
+    false
 }
 
 #[cfg(test)]

@@ -154,7 +154,7 @@ impl MergeConflict {
         match &self.problem {
             Some(problem) => format!("merge conflict: {problem}; its work is in {}", self.theirs.at),
             None => format!(
-                "merge conflict with {} in {paths}; its work is in {}",
+                "merge conflict with {} in {paths}; resolve it in the workspace with `git merge {}`",
                 either(&self.ours.by, &self.ours.at),
                 self.theirs.at
             ),

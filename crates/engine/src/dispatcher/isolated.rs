@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use contract::aee::Type;
+use contract::continuity::state::TaskState;
 use contract::domain::attempt::AttemptId;
 use contract::domain::limits;
 use contract::domain::outside::{Interval, Outside, judge};
@@ -39,6 +40,8 @@ pub(super) struct Isolated {
     rounds: u32,
     /// Since when its merge waits for the locks of others.
     waits_since_ms: Option<i64>,
+    /// When its setup commands must have ended, once one was started.
+    pub(super) setup_until_ms: Option<i64>,
 }
 
 /// Why the work of a task is not in the workspace.
@@ -93,6 +96,8 @@ impl<'d> Dispatcher<'d> {
         if !self.attempts[task].is_empty() {
             self.bring_together(task, attempt);
             if let Some(reason) = self.unmerged(task) {
+                // The reason names the reference.
+                self.clones[&task].clone.keep_result(&self.runner(attempt)).ok();
                 self.create_conflict_task(task)?;
                 return Ok(Err(reason));
             }
@@ -117,6 +122,20 @@ impl<'d> Dispatcher<'d> {
             self.refresh(task)?;
         }
         Ok(false)
+    }
+
+    /// Whether an attempt was done when its engine died, and its work only had to be merged.
+    pub(crate) fn was_judged(&self, task: usize, attempt: &AttemptId) -> bool {
+        self.clones.get(&task).is_some_and(|isolated| isolated.clone.was_judged(attempt))
+    }
+
+    /// Takes back what an interrupted merge changed in the workspace, also if its task is not wanted any more.
+    pub(crate) fn settle_merges(&self, task: usize, attempt: &AttemptId) {
+        if self.is_isolated(task) {
+            let workspace = Path::new(&self.run.asked.workspace);
+            // What hinders it is told when a clone is opened.
+            self.settings.worktrees.settle(&self.runner(attempt), workspace).ok();
+        }
     }
 
     /// What the merge of a task changes outside its scope. `None` if it has none, or cannot be merged.
@@ -157,6 +176,7 @@ impl<'d> Dispatcher<'d> {
             landed: None,
             rounds: 0,
             waits_since_ms: None,
+            setup_until_ms: None,
         };
         self.clones.insert(task, isolated);
         Ok(())
@@ -245,7 +265,27 @@ impl<'d> Dispatcher<'d> {
         let id = format!("merge-conflict-{}", contract::digest::of_bytes(text.as_bytes()));
         let request_id = RequestId::parse(&id).expect("BUG: a digest is a short word");
         let key = Key { caller: self.caller.clone(), request_id };
-        self.patiently(|engine| ops::task::create::create(engine.cx, &key, &request)).map(drop)
+        let created = self.patiently(|engine| ops::task::create::create(engine.cx, &key, &request))?;
+        // Without a note the task is left to a person.
+        self.isolated_mut(task).clone.note_conflict(&created.answer.task.id).ok();
+        Ok(())
+    }
+
+    /// The work is merged: tasks about its conflicts that nobody began have nothing left to do.
+    pub(super) fn end_conflict_tasks(&mut self, task: usize) {
+        let ids = self.clones[&task].clone.conflict_tasks.clone();
+        for id in ids {
+            let is_open = ops::task::get::get(self.cx, &id).is_ok_and(|found| found.status == Status::Todo);
+            if !is_open {
+                continue;
+            }
+            let status = TaskState::Completed;
+            let request = ops::task::set_status::Request { id: id.clone(), status, blocked_reason: None };
+            let request_id = RequestId::parse(&format!("merged-{id}")).expect("BUG: an id is a short word");
+            let key = Key { caller: self.caller.clone(), request_id };
+            // Somebody else may have it by now.
+            self.patiently(|engine| ops::task::set_status::set_status(engine.cx, &key, &request)).ok();
+        }
     }
 
     fn note_worktree(&mut self, task: usize, intent: &str, message: &str, payload: Value) {

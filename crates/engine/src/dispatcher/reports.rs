@@ -24,6 +24,13 @@ impl Dispatcher<'_> {
             let last = watched.take(report);
             return if last { self.check_ended(task) } else { Ok(()) };
         }
+        if let (Phase::Setup { .. }, Some(log)) = (&live.phase, &mut live.log) {
+            match &report {
+                Report::Stdout(bytes) => drop(log.write(Stream::Stdout, bytes)),
+                Report::Stderr(bytes) => drop(log.write(Stream::Stderr, bytes)),
+                _ => {}
+            }
+        }
         if let Phase::Setup { watched, .. } = &mut live.phase {
             let last = watched.take(report);
             return if last { self.setup_ended(task) } else { Ok(()) };

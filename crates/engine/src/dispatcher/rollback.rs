@@ -13,7 +13,7 @@ use super::{Committed, Dispatcher};
 use crate::launcher::with_causes;
 use crate::live::Live;
 use crate::pipeline::Mark;
-use crate::snapshots::{Fault, Job, Subject};
+use crate::snapshots::{Beside, Fault, Job, Subject};
 
 /// What a rollback by an engine brought about.
 pub(crate) struct Rolled {
@@ -102,8 +102,9 @@ impl Dispatcher<'_> {
             Committed::All(_) => {}
             other => return Ok(Err(other)),
         }
+        let beside = self.beside(task, begun.since)?;
         let root = Path::new(&self.run.asked.workspace);
-        let job = Job::new(root, &covered, Direction::Undo).repeated(is_repeated);
+        let job = Job::new(root, &covered, Direction::Undo).repeated(is_repeated).beside(&beside);
         let files = match self.settings.snapshots.roll_back(&self.settings.index, &job) {
             Ok(files) => files,
             Err(fault) => {
@@ -114,6 +115,28 @@ impl Dispatcher<'_> {
         let rollback = begun.ended(&files);
         let (told, is_whole) = (rollback.told(), !rollback.counts.is_partial());
         Ok(Ok(Rolled { told, entry: Some(self.rolled(task, &id, rollback, files)), is_whole }))
+    }
+
+    /// Tasks of this run that worked in the workspace since this attempt of a task began and declare no paths.
+    fn beside(&mut self, task: usize, since: i64) -> Result<Vec<Beside>> {
+        let now = self.cx.now().at;
+        let first = self.attempts[task].iter().find(|attempt| attempt.begun.number >= since);
+        let Some(began) = first.map(|first| first.started_at) else { return Ok(Vec::new()) };
+        let is_other = |&other: &usize| {
+            other != task && !self.is_isolated(other) && self.part(other).spec.writes.is_empty()
+        };
+        let others: Vec<usize> = (0..self.tasks.len()).filter(is_other).collect();
+        let mut beside = Vec::new();
+        for other in others {
+            for attempt in ops::task::get::attempts(self.cx, &self.tasks[other].id)? {
+                let until = attempt.ended_at.unwrap_or(now);
+                if until >= began {
+                    let name = self.part(other).spec.id.clone();
+                    beside.push(Beside { name, since: attempt.started_at, until });
+                }
+            }
+        }
+        Ok(beside)
     }
 
     fn rolled(&self, task: usize, attempt: &AttemptId, rollback: Rollback, files: Vec<FileResult>) -> Entry {

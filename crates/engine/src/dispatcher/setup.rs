@@ -19,7 +19,12 @@ impl Dispatcher<'_> {
         let ended = self.clones.get(&task).map_or(0, |isolated| isolated.clone.record.set_up);
         match setup.and_then(|setup| setup.get(ended)).cloned() {
             Some(command) => self.launch_setup(task, &command, ended),
-            None => self.start_executor(task),
+            None => {
+                if let Some(isolated) = self.clones.get_mut(&task) {
+                    isolated.setup_until_ms = None;
+                }
+                self.start_executor(task)
+            }
         }
     }
 
@@ -31,7 +36,15 @@ impl Dispatcher<'_> {
             let name = &self.board.slot(task).name;
             self.observer.report(Progress::Update { task: name, percentage: None, message: &message });
         }
-        let deadline_ms = self.now_ms().saturating_add(millis(limits::SETUP_TIMEOUT));
+        if let Err(short_of) = self.open_log(task) {
+            self.park(task, None, short_of);
+            return Ok(());
+        }
+        let now_ms = self.now_ms();
+        // All commands together get the time that the task gets.
+        let all_ms = now_ms.saturating_add(millis(self.live[&task].timeout));
+        let all_ms = *self.isolated_mut(task).setup_until_ms.get_or_insert(all_ms);
+        let deadline_ms = now_ms.saturating_add(millis(limits::SETUP_TIMEOUT)).min(all_ms);
         let live = self.live_mut(task);
         let mut spec = live.spec.as_deref().expect("BUG: kept until the executor has started").clone();
         spec.argv = command.iter().map(OsString::from).collect();

@@ -233,7 +233,8 @@ impl Dispatcher<'_> {
     /// Starts what the task needs first, unless it cannot be confined or taken back as it was asked for.
     fn begin_unless(&mut self, task: usize, refused: Option<String>) -> Result<()> {
         // Who asked for a rollback does not want work that cannot be taken back.
-        let failed = self.live[&task].snapshot.as_ref().and_then(|taken| taken.failed.as_ref());
+        let snapshot = self.live[&task].snapshot.as_ref();
+        let failed = snapshot.and_then(|taken| taken.failed.as_ref().or(taken.broken.as_ref()));
         if let Some(why) = failed.filter(|_| self.part(task).spec.rollback) {
             let told = format!("no snapshot could be taken: {why}");
             self.live_mut(task).ended.no_snapshot = Some(told);
@@ -299,23 +300,15 @@ impl Dispatcher<'_> {
     /// Starts the process of a live task, now or when the machine has what it needs.
     pub(super) fn start_executor(&mut self, task: usize) -> Result<()> {
         let (process, now_ms) = (self.next_process(), self.now_ms());
-        let log_path = self.log_path(task);
         let live = self.live_mut(task);
         live.process = process;
         live.phase = Phase::Executing;
         live.deadline_ms = now_ms.saturating_add(millis(live.timeout));
         live.last_sign_ms = now_ms;
         let spec = live.spec.as_deref().expect("BUG: kept until it has started").clone();
-        if live.log.is_none() {
-            match LogWriter::create(&log_path, &live.hidden) {
-                Ok(log) => live.log = Some(log),
-                Err(error) => {
-                    if let Some(short_of) = Shortage::of(error.raw_os_error()) {
-                        self.park(task, None, short_of);
-                        return Ok(());
-                    }
-                }
-            }
+        if let Err(short_of) = self.open_log(task) {
+            self.park(task, None, short_of);
+            return Ok(());
         }
         if let Err(error) = self.open_door(task) {
             if let Some(short_of) = Shortage::of(error.raw_os_error()) {
@@ -335,6 +328,24 @@ impl Dispatcher<'_> {
         }
         self.live_mut(task).ended.fault = Some(with_causes(&error));
         self.executor_ended(task)
+    }
+
+    /// Makes the log of a live task, if it has none. `Err` is what the machine is short of; without a log it runs too.
+    pub(super) fn open_log(&mut self, task: usize) -> std::result::Result<(), Shortage> {
+        let path = self.log_path(task);
+        let live = self.live_mut(task);
+        if live.log.is_some() {
+            return Ok(());
+        }
+        match LogWriter::create(&path, &live.hidden) {
+            Ok(log) => live.log = Some(log),
+            Err(error) => {
+                if let Some(short_of) = Shortage::of(error.raw_os_error()) {
+                    return Err(short_of);
+                }
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn log_path(&self, task: usize) -> PathBuf {

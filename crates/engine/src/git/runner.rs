@@ -75,6 +75,7 @@ const UNTOUCHED: &[&str] = &[
 const LOCK_TRIES: u32 = 20;
 
 /// A repository, or a directory in which there is none yet.
+#[derive(Clone)]
 pub(crate) struct Repo<'g> {
     runner: &'g Runner<'g>,
     directory: PathBuf,
@@ -122,6 +123,8 @@ impl<'g> Repo<'g> {
     /// The same with another list of files.
     pub(crate) fn with_index(mut self, path: &Path) -> Self {
         self.places.push(("GIT_INDEX_FILE", path.as_os_str().to_owned()));
+        // So that it is one file.
+        self.settings.push("core.splitIndex=false".to_owned());
         self
     }
 
@@ -271,5 +274,7 @@ fn text(bytes: &[u8]) -> Result<String, Fault> {
 
 /// Names that end with NUL each.
 pub(crate) fn names(bytes: &[u8]) -> Result<Vec<String>, Fault> {
-    bytes.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(text).collect()
+    let names = bytes.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    // A name that is not UTF-8 is shown with its bytes.
+    Ok(names.map(contract::domain::rollback::text).collect())
 }

@@ -14,6 +14,8 @@ const MODE_BITS: u32 = 0o7777;
 pub(super) struct Seen {
     /// The directories that were read, with their modes.
     pub(super) directories: Vec<(Vec<u8>, u32)>,
+    /// The own directories of git repositories.
+    pub(super) repositories: Vec<Vec<u8>>,
     /// What git ignores; nothing below such a path was looked at.
     pub(super) ignored: Vec<Vec<u8>>,
     /// The real paths of what is kept under other names.
@@ -32,6 +34,12 @@ impl Look {
             files.map(move |entry| (self.real(directory, &entry.name), entry.node(), entry.stat))
         });
         directories.chain(files).filter(|(path, ..)| !is_git(path))
+    }
+
+    /// The own directories of git repositories that were seen below the root.
+    pub(crate) fn repositories(&self) -> impl Iterator<Item = &[u8]> {
+        let paths = self.seen.repositories.iter().map(Vec::as_slice);
+        paths.filter(|path| path.strip_suffix(b"/.git").is_some_and(|above| !is_git(above)))
     }
 
     /// Paths that were not looked at because git ignores them.
@@ -72,6 +80,11 @@ impl Stat {
             modified: walk::nanoseconds(self.modified),
             changed: walk::nanoseconds(self.changed),
         }
+    }
+
+    /// When it was changed for the last time, in milliseconds.
+    pub(crate) fn changed_ms(&self) -> i64 {
+        walk::nanoseconds(self.changed) / 1_000_000
     }
 
     pub(crate) fn special(&self) -> Node {

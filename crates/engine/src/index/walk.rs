@@ -178,6 +178,9 @@ impl Walk<'_> {
         let Ok(listing) = fs::read_dir(&here) else {
             return self.note_closed(&directory.path, directory.stat);
         };
+        if matches!(directory.part, Part::Git) && self.how.is_only {
+            self.seen.repositories.push(directory.path.clone());
+        }
         if !matches!(directory.part, Part::Git | Part::GitInfo) {
             if self.how.is_only && !directory.path.is_empty() {
                 self.seen.directories.push((directory.path.clone(), directory.stat.mode));

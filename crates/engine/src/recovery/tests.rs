@@ -45,3 +45,10 @@ fn every_decision_has_a_legal_path_from_both_states() {
         assert_eq!(moves(decision, from), path, "{decision:?} from {from}");
     }
 }
+
+#[test]
+fn a_task_without_checks_is_not_said_to_have_failed_them() {
+    let told = |has_checks| reason((Decision::Parked, has_checks), None, (None, true));
+    assert!(told(true).contains("its checks do not pass"));
+    assert!(told(false).contains("it has no checks"));
+}

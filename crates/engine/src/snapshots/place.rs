@@ -14,26 +14,26 @@ use rustix::fs::{AtFlags, Mode, OFlags, RawMode, Stat};
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-pub(super) struct Place {
+pub(crate) struct Place {
     root: Rc<OwnedFd>,
     /// The directory that was opened last: most paths have the same as the one before.
     last: RefCell<Option<(Vec<u8>, Rc<OwnedFd>)>>,
 }
 
 /// A name in an open directory.
-pub(super) struct Spot<'p> {
-    pub(super) directory: Rc<OwnedFd>,
-    pub(super) name: &'p OsStr,
+pub(crate) struct Spot<'p> {
+    pub(crate) directory: Rc<OwnedFd>,
+    pub(crate) name: &'p OsStr,
 }
 
 impl Place {
-    pub(super) fn open(root: &Path) -> io::Result<Self> {
+    pub(crate) fn open(root: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(root, flags, Mode::empty())?;
         Ok(Self { root: Rc::new(root), last: RefCell::new(None) })
     }
 
-    pub(super) fn spot<'p>(&self, path: &'p [u8]) -> io::Result<Spot<'p>> {
+    pub(crate) fn spot<'p>(&self, path: &'p [u8]) -> io::Result<Spot<'p>> {
         let at = path.iter().rposition(|byte| *byte == b'/');
         let (parent, name) = at.map_or((&[][..], path), |at| (&path[..at], &path[at + 1..]));
         Ok(Spot { directory: self.directory(parent)?, name: OsStr::from_bytes(name) })
@@ -60,11 +60,11 @@ impl Place {
     }
 
     /// Forgets the directory that was opened last: it may be another one now.
-    pub(super) fn moved(&self) {
+    pub(crate) fn moved(&self) {
         self.last.take();
     }
 
-    pub(super) fn sync(&self) -> io::Result<()> {
+    pub(crate) fn sync(&self) -> io::Result<()> {
         super::objects::sync_around(&File::from(self.root.try_clone()?))
     }
 
@@ -88,7 +88,7 @@ impl Place {
 
 impl Spot<'_> {
     /// `None` if there is nothing.
-    pub(super) fn stat(&self) -> io::Result<Option<Stat>> {
+    pub(crate) fn stat(&self) -> io::Result<Option<Stat>> {
         match rustix::fs::statat(&*self.directory, self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat)),
             Err(rustix::io::Errno::NOENT) => Ok(None),
@@ -118,7 +118,7 @@ impl Spot<'_> {
         Ok(rustix::fs::symlinkat(OsStr::from_bytes(target), &*self.directory, self.name)?)
     }
 
-    pub(super) fn make_directory(&self) -> io::Result<()> {
+    pub(crate) fn make_directory(&self) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(&*self.directory, self.name, Mode::RWXU)?)
     }
 
@@ -137,11 +137,11 @@ impl Spot<'_> {
         Ok(rustix::fs::fchmod(&*self.directory, mode_of(mode))?)
     }
 
-    pub(super) fn remove_file(&self) -> io::Result<()> {
+    pub(crate) fn remove_file(&self) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&*self.directory, self.name, AtFlags::empty())?)
     }
 
-    pub(super) fn remove_directory(&self) -> io::Result<()> {
+    pub(crate) fn remove_directory(&self) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&*self.directory, self.name, AtFlags::REMOVEDIR)?)
     }
 

@@ -46,6 +46,9 @@ pub(super) struct Header {
     pub(super) scopes: Vec<Scope>,
     pub(super) at: Timestamp,
     pub(super) taken: Taken,
+    /// Every git repository in the scope has a mark in the tree.
+    #[serde(default)]
+    pub(super) has_marks: bool,
     /// The tree is the one before, and not written again.
     #[serde(default)]
     pub(super) is_same: bool,

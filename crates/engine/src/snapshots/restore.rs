@@ -10,6 +10,7 @@ use contract::domain::rollback::{
     Change, Direction, FileResult, FileStatus, Node, Span, Tree, changes, decide, redone, text,
 };
 use contract::domain::scope::Scope;
+use contract::domain::time::Timestamp;
 
 use super::objects::{Bounds, Objects};
 use super::place::Place;
@@ -29,13 +30,23 @@ pub struct Job<'j> {
     pub is_preview: bool,
     /// The same rollback was begun before and did not end, so some paths may be half way.
     is_repeated: bool,
+    /// Who may have changed the same paths.
+    beside: &'j [Beside],
     /// Ends as if it was killed after so many steps.
     steps_max: Option<usize>,
 }
 
 impl<'j> Job<'j> {
     pub fn new(root: &'j Path, attempts: &'j [AttemptId], direction: Direction) -> Self {
-        Self { root, attempts, direction, is_preview: false, is_repeated: false, steps_max: None }
+        Self {
+            root,
+            attempts,
+            direction,
+            is_preview: false,
+            is_repeated: false,
+            beside: &[],
+            steps_max: None,
+        }
     }
 
     #[must_use]
@@ -48,9 +59,35 @@ impl<'j> Job<'j> {
         Self { is_repeated, ..self }
     }
 
+    /// What one of these may have changed stays.
+    #[must_use]
+    pub fn beside(self, beside: &'j [Beside]) -> Self {
+        Self { beside, ..self }
+    }
+
     #[cfg(test)]
     pub(super) fn killed_after(self, steps: usize) -> Self {
         Self { steps_max: Some(steps), ..self }
+    }
+}
+
+/// A task that ran at the same time and declares no paths: nobody can tell what it changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beside {
+    pub name: String,
+    pub since: Timestamp,
+    pub until: Timestamp,
+}
+
+/// File systems note times by a coarse clock.
+const TIME_SLACK_MS: i64 = 50;
+
+impl Beside {
+    /// Whether it ran when a path was changed for the last time. Of what is gone, and of directories, only the earliest
+    /// time is known.
+    fn may_have_changed(&self, at_ms: i64, is_latest: bool) -> bool {
+        let is_after = at_ms + TIME_SLACK_MS >= self.since.millis();
+        is_after && (!is_latest || at_ms - TIME_SLACK_MS <= self.until.millis())
     }
 }
 
@@ -95,6 +132,9 @@ impl Snapshots {
         let bounds = bounds(self.file_bytes_max);
         let mut items = items(index, &place, job, changes, &bounds)?;
         for item in items.iter_mut().filter(|item| item.is_planned()) {
+            leave_to_others(&place, job.beside, item);
+        }
+        for item in items.iter_mut().filter(|item| item.is_planned()) {
             refuse_what_is_not_kept(&objects, item);
         }
         if !job.is_preview {
@@ -124,9 +164,16 @@ impl Snapshots {
         scopes.dedup();
         let spans: Vec<Span<'_>> = trees.iter().map(|(before, after)| Span { before, after }).collect();
         let changes = changes(&spans);
+        // Only what is above a changed path was ever opened.
+        let is_above = |path: &[u8]| {
+            let below = [path, b"/"].concat();
+            changes.range(below.clone()..).next().is_some_and(|(changed, _)| changed.starts_with(&below))
+        };
         let steady =
             trees.iter().take(1).flat_map(|(_, after)| after).filter_map(|(path, node)| match node {
-                Node::Directory { mode } if mode & 0o700 != 0o700 && !changes.contains_key(path) => {
+                Node::Directory { mode }
+                    if mode & 0o700 != 0o700 && !changes.contains_key(path) && is_above(path) =>
+                {
                     Some((path.clone(), *mode))
                 }
                 _ => None,
@@ -151,7 +198,7 @@ fn items(
         changes.iter().filter_map(|(path, change)| Some((path.clone(), side(change)?))).collect()
     };
     let (before, after) = (known(|change| change.before), known(|change| change.after));
-    let now = current(index, place, (job.root, &scopes), &[&before, &after], bounds)?;
+    let now = current(index, place, (job.root, &scopes), (&[&before, &after], &|_| false), bounds)?;
     if job.is_repeated {
         changes.extend(left_open(steady, &now));
     }
@@ -202,6 +249,33 @@ fn is_half_way(change: &Change, now: Option<&Node>) -> bool {
         _ => false,
     };
     change.before.iter().chain(&change.after).any(is_open)
+}
+
+/// A path that somebody else may have changed stays.
+fn leave_to_others(place: &Place, beside: &[Beside], item: &mut Item) {
+    if beside.is_empty() {
+        return;
+    }
+    let ctime_ms = |stat: &Stat| stat.changed_ms();
+    let (at_ms, is_latest) = match &item.stat {
+        Some(stat) => (ctime_ms(stat), true),
+        None => (changed_around(place, &item.path).as_ref().map_or(i64::MAX / 2, ctime_ms), false),
+    };
+    if let Some(other) = beside.iter().find(|other| other.may_have_changed(at_ms, is_latest)) {
+        item.end(
+            FileStatus::Conflict,
+            format!("`{}` ran at the same time and may have changed it", other.name),
+        );
+    }
+}
+
+/// The stat data of a directory, or of the nearest one above what is gone.
+fn changed_around(place: &Place, path: &[u8]) -> Option<Stat> {
+    let ends = path.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    [path.len()].into_iter().chain(ends).find_map(|end| {
+        let found = place.spot(&path[..end]).ok()?.stat().ok()??;
+        Some(Stat::of_found(&found))
+    })
 }
 
 /// A path whose content is not in the store cannot be brought back.

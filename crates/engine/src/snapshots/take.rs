@@ -1,6 +1,7 @@
 //! Takes a snapshot before an attempt, and records what it left when it has ended.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::Path;
 
 use contract::digest;
@@ -15,8 +16,8 @@ use contract::domain::time::Timestamp;
 use super::objects::{Bounds, Objects, Stored, digest_of};
 use super::place::Place;
 use super::record::{Header, Record, Side};
-use super::{Fault, Snapshots, bounds};
-use crate::index::{How, Index, Look, Partial, Stat};
+use super::{Fault, Snapshots, bounds, repositories};
+use crate::index::{How, Index, Partial, Stat};
 
 /// Whose scope is looked at, and where.
 #[derive(Debug, Clone, Copy)]
@@ -35,8 +36,12 @@ pub struct Subject<'s> {
 impl Snapshots {
     /// Keeps everything in the scope of an attempt that is about to begin.
     pub fn take(&self, index: &Index, subject: &Subject<'_>) -> Result<Taken, Fault> {
+        if let Some(scope) = subject.scopes.iter().find(|scope| repositories::is_inside(scope)) {
+            return Err(Fault::Repository(scope.clone()));
+        }
         let _hold = self.hold_shared()?;
-        let (seen, ignored) = seen(index, subject.root, subject.scopes)?;
+        self.reserve()?;
+        let Look { seen, ignored, repositories } = look(index, subject.root, subject.scopes)?;
         let objects = self.objects()?;
         let place = Place::open(subject.root).map_err(Fault::io("could not open the workspace"))?;
         let mut taking = Taking {
@@ -49,7 +54,13 @@ impl Snapshots {
             let node = taking.keep(&path, node, &stat);
             (path, node)
         });
-        let tree: Tree = tree.collect();
+        let mut tree: Tree = tree.collect();
+        for path in repositories {
+            if let Some(mark) = repositories::mark(subject.root, &path) {
+                taking.leave(&path, mark, "the own directory of a git repository is not taken in");
+                tree.insert(path, mark);
+            }
+        }
         objects.sync().map_err(Fault::io("could not write the content store"))?;
         let taken = taking.taken;
         self.write(subject, Side::Before, Contents { tree, ignored, is_same: false }, taken.clone())?;
@@ -65,7 +76,8 @@ impl Snapshots {
         let place = Place::open(subject.root).map_err(Fault::io("could not open the workspace"))?;
         let scopes = &before.header.scopes;
         let bounds = bounds(self.file_bytes_max);
-        let mut tree = current(index, &place, (subject.root, scopes), &[&before.tree], &bounds)?;
+        let is_new = |path: &[u8]| before.header.has_marks && !before.tree.contains_key(path);
+        let mut tree = current(index, &place, (subject.root, scopes), (&[&before.tree], &is_new), &bounds)?;
         // What was there and ignored is not new, whatever the rules say by now.
         let ignored: BTreeSet<&[u8]> = before.ignored.iter().map(Vec::as_slice).collect();
         tree.retain(|path, _| before.tree.contains_key(path) || !is_in(&ignored, path));
@@ -94,6 +106,7 @@ impl Snapshots {
             scopes: scopes.to_vec(),
             at,
             taken,
+            has_marks: true,
             is_same,
         };
         let path = self.record_path(attempt, side).ok_or(Fault::Nowhere)?;
@@ -111,16 +124,23 @@ struct Contents {
     is_same: bool,
 }
 
-/// What is in the scopes by the index, and what it leaves out because git ignores it.
-fn seen(index: &Index, root: &Path, scopes: &[Scope]) -> Result<(Seen, Vec<Vec<u8>>), Fault> {
+/// What is in the scopes by the index, what it leaves out because git ignores it, and the own directories of repositories.
+struct Look {
+    seen: Seen,
+    ignored: Vec<Vec<u8>>,
+    repositories: Vec<Vec<u8>>,
+}
+
+fn look(index: &Index, root: &Path, scopes: &[Scope]) -> Result<Look, Fault> {
     let small = index.clone().limited_to(limits::SNAPSHOT_PATHS_MAX);
-    let look: Look = small.look(root, &How { always: scopes, is_only: true, ..How::default() });
+    let look = small.look(root, &How { always: scopes, is_only: true, ..How::default() });
     let is_too_much = look.ignored().len() > limits::SNAPSHOT_PATHS_MAX;
     if let Some(partial) = look.partial().or(is_too_much.then_some(Partial::Files)) {
         return Err(Fault::Partial(partial));
     }
-    let ignored = look.ignored().to_vec();
-    Ok((look.nodes().map(|(path, node, stat)| (path, (node, stat))).collect(), ignored))
+    let repositories = look.repositories().map(<[u8]>::to_vec).collect();
+    let seen = look.nodes().map(|(path, node, stat)| (path, (node, stat))).collect();
+    Ok(Look { seen, ignored: look.ignored().to_vec(), repositories })
 }
 
 /// What is in the scopes, comparable with earlier trees: what those have is looked at even if git ignores it by now; a file
@@ -129,11 +149,22 @@ pub(super) fn current(
     index: &Index,
     place: &Place,
     (root, scopes): (&Path, &[Scope]),
-    known: &[&Tree],
+    (known, is_new): (&[&Tree], &dyn Fn(&[u8]) -> bool),
     bounds: &Bounds,
 ) -> Result<Seen, Fault> {
-    let (mut seen, _) = seen(index, root, scopes)?;
+    let Look { mut seen, repositories, .. } = look(index, root, scopes)?;
+    for path in
+        repositories.iter().filter(|path| is_new(path)).flat_map(|path| repositories::below(root, path))
+    {
+        if let Some(found) = found(place, &path) {
+            seen.insert(path, found);
+        }
+    }
     for path in known.iter().flat_map(|tree| tree.keys()) {
+        if known.iter().any(|tree| repositories::is_mark(tree, path)) {
+            seen.extend(repositories::mark(root, path).map(|mark| (path.clone(), (mark, Stat::default()))));
+            continue;
+        }
         if !seen.contains_key(path)
             && let Some(found) = found(place, path)
         {
@@ -212,8 +243,11 @@ impl Taking<'_> {
             let why = "the snapshot has no room for it (SNAPSHOT_BYTES_MAX)";
             return self.leave(path, stat.unread(), why);
         }
-        let opened = self.place.spot(path).and_then(|spot| spot.open());
-        match opened.and_then(|file| self.objects.put_file(&file, &self.bounds)) {
+        let file = match self.place.spot(path).and_then(|spot| spot.open()) {
+            Ok(file) => file,
+            Err(error) => return self.leave(path, stat.unread(), &error.to_string()),
+        };
+        match self.objects.put_file(&file, &self.bounds) {
             Ok(Stored { digest, bytes, is_cloned, is_new }) => {
                 self.taken.files += 1;
                 if is_new {
@@ -222,18 +256,35 @@ impl Taking<'_> {
                 }
                 Node::File { mode: stat.mode(), size: bytes, digest }
             }
-            Err(error) => self.leave(path, stat.unread(), &error.to_string()),
+            Err(error) => {
+                self.note_broken(path, &error);
+                self.leave(path, stat.unread(), &error.to_string())
+            }
+        }
+    }
+
+    /// What a limit keeps out is known before; that the disk is full or a device failed is not.
+    fn note_broken(&mut self, path: &[u8], error: &io::Error) {
+        if error.raw_os_error().is_some() {
+            self.taken.broken.get_or_insert_with(|| format!("{}: {error}", text(path)));
         }
     }
 
     fn keep_link(&mut self, path: &[u8], node: Node) -> Node {
         let target = self.place.spot(path).and_then(|spot| spot.read_link());
-        match target.and_then(|target| self.objects.put_bytes(&target)) {
+        let target = match target {
+            Ok(target) => target,
+            Err(error) => return self.leave(path, node, &error.to_string()),
+        };
+        match self.objects.put_bytes(&target) {
             Ok((digest, _)) => {
                 self.taken.files += 1;
                 Node::Link { digest }
             }
-            Err(error) => self.leave(path, node, &error.to_string()),
+            Err(error) => {
+                self.note_broken(path, &error);
+                self.leave(path, node, &error.to_string())
+            }
         }
     }
 

@@ -544,3 +544,74 @@ fn modes_and_empty_directories_are_part_of_a_snapshot() {
     assert_eq!(left_of(&world.roll(&attempt, Direction::Undo)), Vec::<String>::new());
     assert_eq!(picture(&world.root), old);
 }
+
+#[test]
+fn what_another_task_may_have_changed_stays() {
+    let mut world = World::new();
+    fs::write(world.root.join("src/old"), "old").unwrap();
+    let attempt = world.attempt(1, |root| {
+        fs::write(root.join("src/new"), "new").unwrap();
+        fs::write(root.join("src/old"), "changed").unwrap();
+    });
+    let at = |from: i64, until: i64| Beside {
+        name: "u2".to_owned(),
+        since: Timestamp::from_millis(from),
+        until: Timestamp::from_millis(until),
+    };
+    let (ago, always) = ([at(0, 1000)], [at(0, i64::MAX / 2)]);
+    let attempts = [attempt];
+    let roll_back = |beside: &[Beside]| {
+        let job = Job::new(&world.root, &attempts, Direction::Undo).beside(beside);
+        let files = world.snapshots.roll_back(&world.index, &job).unwrap();
+        files.into_iter().map(|file| (file.path, file.status)).collect::<Vec<_>>()
+    };
+    let expected = |status| vec![("src/new".to_owned(), status), ("src/old".to_owned(), status)];
+    assert_eq!(roll_back(&always), expected(FileStatus::Conflict));
+    assert_eq!(fs::read_to_string(world.root.join("src/new")).unwrap(), "new");
+    assert_eq!(roll_back(&ago), expected(FileStatus::Done));
+    assert_eq!(fs::read_to_string(world.root.join("src/old")).unwrap(), "old");
+}
+
+/// A repository in the scope that the task changes, one that it leaves alone, and one that it makes.
+#[test]
+fn a_repository_in_the_scope_is_listed_and_one_that_the_task_made_is_taken_back() {
+    let mut world = World::new();
+    for path in ["src/known/.git/refs", "src/left/.git"] {
+        fs::create_dir_all(world.root.join(path)).unwrap();
+    }
+    fs::write(world.root.join("src/known/.git/HEAD"), "one").unwrap();
+    let attempt = world.attempt(1, |root| {
+        fs::write(root.join("src/known/.git/HEAD"), "two").unwrap();
+        fs::write(root.join("src/left/.git/index"), "looked at").unwrap();
+        fs::create_dir_all(root.join("src/made/.git/objects/aa")).unwrap();
+        fs::write(root.join("src/made/.git/objects/aa/bb"), "content").unwrap();
+    });
+    let attempts = [attempt];
+    let kept = world.snapshots.list().unwrap();
+    assert_eq!(kept[0].taken.not_taken.len(), 2, "{:?}", kept[0].taken);
+    let files = world.snapshots.roll_back(&world.index, &Job::new(&world.root, &attempts, Direction::Undo));
+    let left = files.unwrap().into_iter().filter(|file| file.status != FileStatus::Done);
+    let left: Vec<(String, FileStatus)> = left.map(|file| (file.path, file.status)).collect();
+    assert_eq!(left, [("src/known/.git".to_owned(), FileStatus::Failed)]);
+    assert!(!world.root.join("src/made").exists());
+    let redo = Job::new(&world.root, &attempts, Direction::Redo);
+    world.snapshots.roll_back(&world.index, &redo).unwrap();
+    assert_eq!(fs::read_to_string(world.root.join("src/made/.git/objects/aa/bb")).unwrap(), "content");
+}
+
+#[test]
+fn a_scope_in_a_repository_of_its_own_has_no_snapshot() {
+    let mut world = World::new();
+    world.scopes = vec![Scope::parse(".git", None).unwrap()];
+    let attempt: AttemptId = mint(&mut world.ids, Timestamp::from_millis(1));
+    let subject = Subject {
+        attempt: &attempt,
+        task: &world.task,
+        run: &world.run,
+        name: "t",
+        root: &world.root,
+        scopes: &world.scopes,
+        at: Timestamp::from_millis(1),
+    };
+    assert!(matches!(world.snapshots.take(&world.index, &subject), Err(Fault::Repository(_))));
+}

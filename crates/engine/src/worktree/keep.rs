@@ -134,7 +134,7 @@ impl Worktree {
 
     /// Held while a clone is made. `None` if somebody else makes it.
     pub(super) fn lock_making(&self) -> Result<Option<File>, Fault> {
-        let path = self.directory.join("making.lock");
+        let path = self.directory.join(super::MAKING);
         let file = File::options().create(true).append(true).open(&path).map_err(io("open", &path))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
@@ -148,8 +148,14 @@ impl Worktree {
             let being_made = Standing::Unknown { reason: "it is being made".to_owned() };
             return Ok(if self.lock_making()?.is_some() { Standing::Empty } else { being_made });
         }
+        self.refuse_moved()?;
+        if self.underway.is_some() {
+            let reason = format!("its merge was interrupted; `writ run --continue {}`", self.record.run_id);
+            return Ok(Standing::Unknown { reason });
+        }
         let workspace = Repo::workspace(runner, self.record.workspace.as_ref())?;
         let head = workspace.commit_of("HEAD")?;
+        let is_detached = !workspace.says(&["symbolic-ref", "--quiet", "HEAD"])?;
         // With a list of files of its own: an engine may use the other one.
         let list = self.git_dir().join(format!("index.{}", runner.mark));
         copy_index(&self.git_dir().join("index"), &list).map_err(io("copy", &list))?;
@@ -179,6 +185,12 @@ impl Worktree {
             if !is_reached {
                 return Ok(unmerged(commit));
             }
+        }
+        // A commit that no branch has is gone when somebody checks out another one.
+        let on_branch =
+            ["for-each-ref", "--count=1", "--format=%(refname)", "--contains", &reached, "refs/heads"];
+        if is_detached && workspace.line(&on_branch)?.is_empty() {
+            return Ok(unmerged(reached));
         }
         Ok(standing)
     }

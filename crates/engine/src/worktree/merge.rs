@@ -1,16 +1,22 @@
 //! Brings the work of a task together with what the workspace has by now, and lands it there.
 
-use std::fs::File;
+use std::fs::{self, File};
 
 use contract::domain::limits;
 use contract::domain::worktree::{ConflictSide, MergeConflict};
 
 use super::keep::Lock;
+use super::landing::Changed;
 use super::tip::Author;
-use super::{Fault, Landed, Landing, MERGED, ONTO, RESULT, Worktree, Worktrees};
+use super::{Fault, Landed, Landing, MERGED, ONTO, RESULT, Worktree, Worktrees, io};
 use crate::git;
 use crate::git::{Repo, Runner, names};
+use crate::regular_file;
 use crate::supervisor::{Exit, Stdin};
+
+/// In writ's own repository: between which trees the files of the clone are being changed.
+const MOVING: &str = "moving";
+const MOVING_BYTES_MAX: usize = 1024;
 
 /// What git says instead of overwriting files that differ from what they should be. Everything else is no conflict.
 const OVERWRITES: &[&str] = &[
@@ -60,15 +66,52 @@ impl Worktree {
         let trial = self.trial(&private, &onto, result, author)?;
         let Trial::Fits(candidate) = &trial else { return Ok(trial) };
         let there = private.line(&["write-tree"])?;
-        if private.tree_of(&candidate.merged)? != there
-            && let Put::Refused(problem) = put_files(&private, &there, &candidate.merged)?
-        {
-            let conflict = self.conflict(&private, (&onto, result), Vec::new(), Some(problem));
-            return conflict.map(Trial::Conflict);
+        if private.tree_of(&candidate.merged)? != there {
+            let moving = self.git_dir().join(MOVING);
+            fs::write(&moving, format!("{there} {}", candidate.merged)).map_err(io("write", &moving))?;
+            let put = put_files(&private, &there, &candidate.merged);
+            match put {
+                Ok(Put::Done) => {}
+                Ok(Put::Refused(problem)) => {
+                    self.end_moving()?;
+                    let conflict = self.conflict(&private, (&onto, result), Vec::new(), Some(problem));
+                    return conflict.map(Trial::Conflict);
+                }
+                Err(fault) => {
+                    // What cannot be moved back now is when the clone is opened again.
+                    self.move_back(runner).ok();
+                    return Err(fault);
+                }
+            }
         }
         private.ask(&["update-ref", ONTO, &candidate.merged])?;
         private.ask(&["update-ref", MERGED, &candidate.merged])?;
+        self.end_moving()?;
         Ok(trial)
+    }
+
+    /// Gives the clone the files back that it had before a merge that was interrupted: some may be cut short, and would
+    /// count as the task's.
+    pub(super) fn move_back(&self, runner: &Runner<'_>) -> Result<(), Fault> {
+        let Ok(moving) = regular_file::read(&self.git_dir().join(MOVING), MOVING_BYTES_MAX) else {
+            return Ok(());
+        };
+        let moving = String::from_utf8_lossy(&moving);
+        if let Some((there, merged)) = moving.split_once(' ') {
+            let private = self.private(runner);
+            // First the names of all files that may have come.
+            private.ask(&["read-tree", "--reset", merged])?;
+            private.ask(&["read-tree", "--reset", "-u", there])?;
+        }
+        self.end_moving()
+    }
+
+    fn end_moving(&self) -> Result<(), Fault> {
+        let path = self.git_dir().join(MOVING);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("remove", &path)(error)),
+            _ => Ok(()),
+        }
     }
 
     /// Merges two commits without touching a file.
@@ -185,6 +228,7 @@ impl Worktrees {
         candidate: &Candidate,
     ) -> Result<Option<Prepared<'g>>, Fault> {
         let lock = self.lock(runner, &Lock::Merge(&clone.record.workspace))?;
+        self.settle_locked(runner, &clone.record.workspace)?;
         let workspace = Repo::workspace(runner, clone.record.workspace.as_ref())?;
         if workspace.commit_of("HEAD")? != candidate.onto {
             return Ok(None);
@@ -202,21 +246,18 @@ impl Prepared<'_> {
         let private = clone.private(runner);
         let Candidate { onto, result, merged, .. } = candidate;
         if merged != onto {
-            // Files that were only touched must not look like edits.
-            workspace.refresh()?;
-            if let Put::Refused(said) = put_files(workspace, onto, merged)? {
-                let problem = format!("the workspace has changes that are not committed: {said}");
-                let conflict = clone.conflict(&private, (onto, result), Vec::new(), Some(problem))?;
-                return Ok(Landing::Conflict(conflict));
-            }
-            let told = format!("writ: merge {}", clone.reference());
-            if let Err(fault) = workspace.ask_patiently(&["update-ref", "-m", &told, "HEAD", merged, onto]) {
-                if workspace.commit_of("HEAD")? != *onto {
-                    return Ok(Landing::Moved);
+            let (problem, paths) = match clone.change_workspace(runner, workspace, (onto, merged))? {
+                Changed::Landed => (None, Vec::new()),
+                Changed::Moved => return Ok(Landing::Moved),
+                Changed::InTheWay(paths) => (Some(in_the_way(&paths)), paths),
+                Changed::Staged(said) => {
+                    let said = said.trim_start_matches("git read-tree: ").trim_start_matches("error: ");
+                    (Some(format!("the workspace has staged changes: {said}")), Vec::new())
                 }
-                // Without the branch, the files would look like somebody's edits.
-                put_files(workspace, merged, onto)?;
-                return Err(fault.into());
+            };
+            if problem.is_some() {
+                let conflict = clone.conflict(&private, (onto, result), paths, problem)?;
+                return Ok(Landing::Conflict(conflict));
             }
         }
         // Checks may have left files, which are no part of the work.
@@ -248,6 +289,16 @@ impl Worktree {
     }
 }
 
+/// Paths that a reason names.
+const NAMED_MAX: usize = 5;
+
+fn in_the_way(paths: &[String]) -> String {
+    let named = paths.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<&str>>().join(", ");
+    let more = paths.len().saturating_sub(NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("it would overwrite changes that are not committed, or files that are not tracked: {named}{more}")
+}
+
 /// Whether files were changed.
 enum Put {
     Done,
@@ -259,9 +310,14 @@ enum Put {
 fn put_files(repo: &Repo<'_>, from: &str, to: &str) -> Result<Put, Fault> {
     match repo.ask_patiently(&["read-tree", "-m", "-u", from, to]) {
         Ok(_) => Ok(Put::Done),
-        Err(git::Fault::Failed(said)) if OVERWRITES.iter().any(|words| said.contains(words)) => {
+        Err(git::Fault::Failed(said)) if is_refusal(&said) => {
             Ok(Put::Refused(said.trim_start_matches("git read-tree: error: ").to_owned()))
         }
         Err(fault) => Err(fault.into()),
     }
+}
+
+/// Whether git did nothing, because it would overwrite something.
+pub(super) fn is_refusal(said: &str) -> bool {
+    OVERWRITES.iter().any(|words| said.contains(words))
 }

@@ -33,7 +33,10 @@ impl Worktrees {
     /// workspace has changes of tracked files that are not committed.
     pub fn open(&self, runner: &Runner<'_>, order: &Order<'_>) -> Result<Worktree, Fault> {
         let directory = directory_of(self.root()?, order.run.as_str(), order.name);
+        self.settle(runner, order.workspace)?;
         if let Some(known) = known(&directory)? {
+            known.unlock()?;
+            known.move_back(runner)?;
             return Ok(known);
         }
         let root = self.root()?;
@@ -68,7 +71,15 @@ impl Worktrees {
     ) -> Result<(Worktree, Option<File>), Fault> {
         let _lock = self.lock(runner, &Lock::Clones)?;
         let record = self.new_record(runner, order, &directory, base)?;
-        let clone = Worktree { directory, record, landed: None, is_unfinished: true };
+        let clone = Worktree {
+            directory,
+            record,
+            landed: None,
+            underway: None,
+            judged: None,
+            conflict_tasks: Vec::new(),
+            is_unfinished: true,
+        };
         // Nothing has run in it: it is what is left of an engine that died here.
         if clone.directory.exists() {
             self.discard(&clone)?;
@@ -116,6 +127,17 @@ impl Worktrees {
 }
 
 impl Worktree {
+    /// Removes the locks that a git of an engine that died left in writ's own repository. Nobody else uses it.
+    fn unlock(&self) -> Result<(), Fault> {
+        let heads = self.git_dir().join("refs/heads");
+        for path in super::entries(&self.git_dir())?.into_iter().chain(super::entries(&heads)?) {
+            if path.extension().is_some_and(|extension| extension == "lock") {
+                fs::remove_file(&path).map_err(io("remove", &path))?;
+            }
+        }
+        Ok(())
+    }
+
     fn fill(&self, runner: &Runner<'_>, workspace: &Repo<'_>, from: &Path) -> Result<(), Fault> {
         let (tree, git, base) = (self.tree(), self.git_dir(), &self.record.base);
         let outside = Repo::none(runner, &self.directory);
@@ -177,7 +199,7 @@ impl Worktree {
 fn known(directory: &Path) -> Result<Option<Worktree>, Fault> {
     match Worktree::read(directory) {
         Ok(known) if known.is_unfinished => Ok(None),
-        Ok(known) if known.tree().is_dir() => Ok(Some(known)),
+        Ok(known) if known.has_tree() => Ok(Some(known)),
         Ok(known) => {
             let place = known.tree().display().to_string();
             Err(Fault::Damaged(format!("the clone of the task is gone from {place}")))

@@ -1,11 +1,15 @@
 //! What a task left in its clone, as one commit.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use contract::domain::limits;
+use contract::domain::rollback::text as shown;
 
 use super::{Fault, ONTO, RESULT, Worktree};
-use crate::git::{Repo, Runner, names};
+use crate::git::{Repo, Runner};
 use crate::regular_file;
 use crate::supervisor::Stdin;
 
@@ -23,6 +27,7 @@ impl Worktree {
     /// Commits what is in the clone beside what the task committed itself. Returns the commit, which is the one that the
     /// clone began with if nothing changed.
     pub(super) fn tip(&self, runner: &Runner<'_>, author: &Author<'_>) -> Result<String, Fault> {
+        self.refuse_moved()?;
         let private = self.private(runner);
         let onto = private.commit_of(ONTO)?;
         let parents = self.parents(&private, &onto)?;
@@ -59,15 +64,32 @@ impl Worktree {
         let changed =
             ["ls-files", "-z", "--others", "--modified", "--deleted", "--exclude-standard", "--", "."];
         let printed = private.ask(&changed)?;
-        let paths = names(&printed)?;
-        if let Some(nested) = paths.iter().find(|path| path.ends_with('/')) {
-            return Err(Fault::Nested(nested.clone()));
+        let paths: Vec<&[u8]> = printed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).collect();
+        if let Some(nested) = paths.iter().find(|path| path.ends_with(b"/")) {
+            return Err(Fault::Nested(shown(nested)));
         }
-        if !paths.is_empty() {
-            let words = ["update-index", "-z", "--add", "--remove", "--stdin"];
-            private.ask_with(&words, &[], Stdin::Bytes(printed))?;
+        let listed: BTreeSet<&[u8]> = paths.iter().copied().collect();
+        let mut paths: Vec<&[u8]> =
+            paths.into_iter().filter(|path| !self.is_below_file(&listed, path)).collect();
+        // A file that became a directory is removed before the files in it come.
+        paths.sort_by_key(|path| !self.is_directory(path));
+        let bytes: Vec<u8> = paths.into_iter().flat_map(|path| [path, b"\0"].concat()).collect();
+        if !bytes.is_empty() {
+            // What takes the place of a directory, or of a file, takes its entries away.
+            let words = ["update-index", "-z", "--add", "--remove", "--replace", "--stdin"];
+            private.ask_with(&words, &[], Stdin::Bytes(bytes))?;
         }
         Ok(private.line(&["write-tree"])?)
+    }
+
+    /// Whether a file or a link that is listed took the place of a directory above this path.
+    fn is_below_file(&self, listed: &BTreeSet<&[u8]>, path: &[u8]) -> bool {
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        ends.map(|end| &path[..end]).any(|above| listed.contains(above) && !self.is_directory(above))
+    }
+
+    fn is_directory(&self, path: &[u8]) -> bool {
+        self.tree().join(OsStr::from_bytes(path)).symlink_metadata().is_ok_and(|found| found.is_dir())
     }
 
     /// The commits that the files of the clone rest on: what was put there, and what the task committed itself.

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use contract::domain::id::{Attempt, Id, mint};
 use contract::domain::run::RunId;
@@ -402,6 +403,226 @@ fn what_cannot_be_cloned_or_merged_is_refused_with_the_reason() {
     assert!(matches!(inside.open(&bench.runner(), &order), Err(Fault::Inside)));
 }
 
+/// A task that adds what a person has and git ignores, in each way.
+#[test]
+fn files_that_git_ignores_are_never_overwritten() {
+    let mut bench = Bench::new();
+    bench.write("work/.gitignore", ".env\nbuild/\n");
+    bench.commit("work", "rules");
+    bench.write("work/.env", "secret\n");
+    bench.write("work/build/notes", "mine\n");
+    let (mut unignored, mut forced, mut replaced) = (bench.open("a"), bench.open("b"), bench.open("c"));
+    for (path, text) in [(".gitignore", ""), (".env", "theirs\n"), ("build/notes", "theirs\n")] {
+        bench.edit(&unignored, path, text);
+    }
+    let inside = format!("clones/{}/b/tree", bench.run);
+    bench.edit(&forced, ".env", "theirs\n");
+    bench.git(&inside, &["add", "-f", ".env"]);
+    bench.git(&inside, &["commit", "-q", "-m", "forced"]);
+    bench.edit(&replaced, ".gitignore", ".env\n");
+    bench.edit(&replaced, "build", "a file\n");
+    for (clone, expected) in [
+        (&mut unignored, vec![".env", "build/notes"]),
+        (&mut forced, vec![".env"]),
+        (&mut replaced, vec!["build"]),
+    ] {
+        let Landing::Conflict(conflict) = bench.land(clone) else { panic!("it landed") };
+        assert_eq!(conflict.paths, expected);
+        assert!(conflict.problem.is_some());
+    }
+    assert_eq!(
+        (bench.read("work/.env"), bench.read("work/build/notes")),
+        ("secret\n".into(), "mine\n".into())
+    );
+    assert_eq!(bench.status(), "");
+}
+
+/// Directories that become files and links, and files that become directories.
+#[test]
+fn a_file_in_the_place_of_a_directory_and_the_reverse_are_merged() {
+    let mut bench = Bench::new();
+    for path in ["work/a/x", "work/b/x", "work/c", "work/d/deep/x"] {
+        bench.write(path, "one\n");
+    }
+    bench.commit("work", "directories");
+    let mut clone = bench.open("a");
+    let tree = clone.tree();
+    for path in ["a", "b", "d"] {
+        fs::remove_dir_all(tree.join(path)).unwrap();
+    }
+    fs::write(tree.join("a"), "a file\n").unwrap();
+    fs::create_dir(tree.join("target")).unwrap();
+    fs::write(tree.join("target/x"), "in the target\n").unwrap();
+    std::os::unix::fs::symlink("target", tree.join("b")).unwrap();
+    fs::remove_file(tree.join("c")).unwrap();
+    bench.edit(&clone, "c/inside/file", "two\n");
+    assert_eq!(bench.land(&mut clone), Landing::Landed);
+    assert_eq!(bench.read("work/a"), "a file\n");
+    assert_eq!(fs::read_link(bench.path("work/b")).unwrap(), PathBuf::from("target"));
+    assert_eq!(bench.read("work/c/inside/file"), "two\n");
+    assert!(!bench.path("work/d").exists());
+    assert_eq!(bench.status(), "");
+    // And back again.
+    let mut back = bench.open("b");
+    for path in ["a", "b"] {
+        fs::remove_file(back.tree().join(path)).unwrap();
+        bench.edit(&back, &format!("{path}/x"), "one\n");
+    }
+    fs::remove_dir_all(back.tree().join("c")).unwrap();
+    bench.edit(&back, "c", "one\n");
+    assert_eq!(bench.land(&mut back), Landing::Landed);
+    assert_eq!((bench.read("work/b/x"), bench.read("work/c")), ("one\n".into(), "one\n".into()));
+    assert_eq!(bench.status(), "");
+}
+
+/// The end of a git that was killed in writ's own repository.
+#[test]
+fn a_lock_that_a_dead_git_left_in_a_clone_is_no_obstacle() {
+    let mut bench = Bench::new();
+    let clone = bench.open("a");
+    bench.edit(&clone, "file", "two\n");
+    for lock in ["git/index.lock", "git/refs/heads/onto.lock"] {
+        bench.write(&format!("clones/{}/a/{lock}", bench.run), "");
+    }
+    let mut again = bench.open("a");
+    assert_eq!(bench.land(&mut again), Landing::Landed);
+}
+
+#[test]
+fn work_that_only_a_detached_head_has_is_kept() {
+    let mut bench = Bench::new();
+    bench.git("work", &["checkout", "-q", "--detach"]);
+    let mut clone = bench.open("a");
+    bench.edit(&clone, "file", "two\n");
+    assert_eq!(bench.land(&mut clone), Landing::Landed);
+    assert!(matches!(clone.standing(&bench.runner()), Standing::Unmerged { .. }));
+    bench.git("work", &["branch", "kept"]);
+    assert_eq!(clone.standing(&bench.runner()), Standing::Merged);
+}
+
+/// A task that moves its clone aside and puts a link to the workspace there.
+#[test]
+fn a_clone_that_was_moved_aside_is_neither_merged_nor_removed() {
+    let mut bench = Bench::new();
+    let (linked, cloned) = (bench.open("linked"), bench.open("cloned"));
+    for clone in [&linked, &cloned] {
+        bench.edit(clone, "file", "two\n");
+        fs::rename(clone.tree(), clone.tree().with_file_name("aside")).unwrap();
+    }
+    std::os::unix::fs::symlink(bench.path("work"), linked.tree()).unwrap();
+    bench.git(".", &["clone", "-q", "work", cloned.tree().to_str().unwrap()]);
+    let author = Author { name: "shell", message: "Work" };
+    for clone in [&linked, &cloned] {
+        assert!(matches!(clone.standing(&bench.runner()), Standing::Unknown { .. }));
+        assert!(matches!(clone.bring_together(&bench.runner(), &author), Err(Fault::Damaged(_))));
+        assert!(!bench.clones.remove(&bench.runner(), clone).unwrap());
+    }
+}
+
+/// What a merge that was killed leaves: a record, the lock of the index, and some of the files.
+fn interrupt(bench: &Bench, clone: &Worktree, changed: &[(&str, &str)]) {
+    let candidate = bench.bring(clone).unwrap();
+    drop(bench.clones.prepare(&bench.runner(), clone, &candidate).unwrap().unwrap());
+    let lock = "writ merges it\n";
+    bench.write("work/.git/index.lock", lock);
+    let record = format!("clones/{}/{}/worktree.json", bench.run, clone.record.name);
+    let mut written: serde_json::Value = serde_json::from_str(&bench.read(&record)).unwrap();
+    written["underway"] = serde_json::json!({"from": candidate.onto, "to": candidate.merged, "lock": lock});
+    bench.write(&record, &written.to_string());
+    for (path, text) in changed {
+        bench.write(&format!("work/{path}"), text);
+    }
+}
+
+#[test]
+fn what_an_interrupted_merge_changed_is_taken_back_and_it_merges_again() {
+    let mut bench = Bench::new();
+    let clone = bench.open("a");
+    bench.edit(&clone, "file", "two\n");
+    bench.edit(&clone, "new/one", "new\n");
+    bench.edit(&clone, "new/two", "new\n");
+    fs::remove_file(clone.tree().join("other")).unwrap();
+    interrupt(&bench, &clone, &[("file", "two\n"), ("new/one", "new\n")]);
+    fs::remove_file(bench.path("work/other")).unwrap();
+    let standing = bench.clones.list().unwrap()[0].standing(&bench.runner());
+    assert!(matches!(standing, Standing::Unknown { .. }), "{standing:?}");
+    let mut again = bench.open("a");
+    assert_eq!((bench.read("work/file"), bench.read("work/other")), ("one\n".into(), "other\n".into()));
+    assert!(!bench.path("work/new").exists() && !bench.path("work/.git/index.lock").exists());
+    assert_eq!(bench.status(), "");
+    assert_eq!(bench.land(&mut again), Landing::Landed);
+    assert_eq!((bench.read("work/file"), bench.read("work/new/two")), ("two\n".into(), "new\n".into()));
+    assert_eq!(bench.status(), "");
+}
+
+/// A file that became a directory, and a directory that became a file.
+#[test]
+fn an_interrupted_merge_of_files_and_directories_is_taken_back() {
+    let mut bench = Bench::new();
+    bench.write("work/a/x", "one\n");
+    bench.commit("work", "a directory");
+    let clone = bench.open("a");
+    fs::remove_dir_all(clone.tree().join("a")).unwrap();
+    fs::write(clone.tree().join("a"), "a file\n").unwrap();
+    fs::remove_file(clone.tree().join("file")).unwrap();
+    bench.edit(&clone, "file/inside/x", "two\n");
+    fs::remove_file(bench.path("work/file")).unwrap();
+    interrupt(&bench, &clone, &[("file/inside/x", "two\n")]);
+    fs::remove_dir_all(bench.path("work/a")).unwrap();
+    bench.write("work/a", "a file\n");
+    let mut again = bench.open("a");
+    assert_eq!((bench.read("work/file"), bench.read("work/a/x")), ("one\n".into(), "one\n".into()));
+    assert_eq!(bench.status(), "");
+    assert_eq!(bench.land(&mut again), Landing::Landed);
+    assert_eq!((bench.read("work/a"), bench.read("work/file/inside/x")), ("a file\n".into(), "two\n".into()));
+}
+
+#[test]
+fn what_a_person_changed_after_an_interrupted_merge_stays() {
+    let mut bench = Bench::new();
+    let clone = bench.open("a");
+    bench.edit(&clone, "file", "two\n");
+    bench.edit(&clone, "other", "two\n");
+    interrupt(&bench, &clone, &[("file", "by a person\n"), ("other", "two\n")]);
+    let mut again = bench.open("a");
+    assert_eq!(
+        (bench.read("work/file"), bench.read("work/other")),
+        ("by a person\n".into(), "other\n".into())
+    );
+    assert!(matches!(bench.land(&mut again), Landing::Conflict(_)));
+    assert_eq!(bench.read("work/file"), "by a person\n");
+}
+
+/// Somebody else's git holds the index: that is waited for, and the lock stays.
+#[test]
+fn what_fails_before_a_file_is_changed_is_no_conflict_and_leaves_nothing_behind() {
+    let mut bench = Bench::new();
+    let mut clone = bench.open("a");
+    bench.edit(&clone, "file", "two\n");
+    let candidate = bench.bring(&clone).unwrap();
+    let path = bench.environment[&OsString::from("PATH")].clone();
+    let full = "echo 'error: unable to write file file: No space left on device' >&2; exit 1";
+    bench.environment.insert("PATH".into(), bench.git_that("*checkout-index*", full));
+    let fault = bench.try_put(&mut clone, &candidate).unwrap_err().to_string();
+    assert!(fault.contains("No space left on device"), "{fault}");
+    bench.environment.insert("PATH".into(), path);
+    assert_eq!((bench.read("work/file"), bench.status()), ("one\n".to_owned(), String::new()));
+    assert!(!bench.path("work/.git/index.lock").exists());
+    assert_eq!(bench.land(&mut clone), Landing::Landed);
+    let mut other = bench.open("b");
+    bench.edit(&other, "other", "two\n");
+    let candidate = bench.bring(&other).unwrap();
+    bench.write("work/.git/index.lock", "");
+    assert!(matches!(bench.try_put(&mut other, &candidate), Err(Fault::IndexLocked(_))));
+    assert_eq!(
+        (bench.read("work/other"), bench.read("work/.git/index.lock")),
+        ("other\n".into(), String::new())
+    );
+    fs::remove_file(bench.path("work/.git/index.lock")).unwrap();
+    assert_eq!(bench.land(&mut other), Landing::Landed);
+    assert_eq!(bench.status(), "");
+}
+
 #[test]
 fn a_clone_stays_for_a_head_without_a_branch_and_for_a_tag_on_a_file() {
     let mut bench = Bench::new();
@@ -445,9 +666,10 @@ fn only_files_in_the_way_are_a_conflict_and_other_failures_are_not() {
     assert!(bench.try_put(&mut clone, &candidate).is_err());
     assert_eq!((bench.read("work/file"), bench.status()), ("one\n".to_owned(), String::new()));
     // Somebody else moved it in the last moment.
-    let moves = "git commit -q --allow-empty -m other; exit 128";
+    let moves = "git update-ref HEAD $(git commit-tree -p HEAD -m other 'HEAD^{tree}'); exit 128";
     bench.environment.insert("PATH".into(), bench.git_that("*update-ref*HEAD*", moves));
     assert_eq!(bench.put(&mut clone, &candidate), Landing::Moved);
+    assert_eq!((bench.read("work/file"), bench.status()), ("one\n".to_owned(), String::new()));
 }
 
 #[test]
@@ -458,11 +680,14 @@ fn a_merge_waits_for_another_git_that_holds_the_index() {
     let candidate = bench.bring(&clone).unwrap();
     let lock = bench.path("work/.git/index.lock");
     fs::write(&lock, "").unwrap();
-    fs::write(bench.path("work/other"), "other\n").unwrap();
-    // It ends after writ has tried once.
-    let script = format!("git \"$@\"; code=$?; rm -f {}; exit $code", lock.display());
-    bench.environment.insert("PATH".into(), bench.git_that("*update-index*--refresh*", &script));
+    let record = bench.path(&format!("clones/{}/a/worktree.json", bench.run));
+    let other = std::thread::spawn(move || {
+        let is_begun = || fs::read_to_string(&record).is_ok_and(|text| text.contains("underway"));
+        testkit::eventually(Duration::from_secs(60), "the merge begins", is_begun);
+        fs::remove_file(&lock).unwrap();
+    });
     assert_eq!(bench.put(&mut clone, &candidate), Landing::Landed);
+    other.join().unwrap();
     assert_eq!(bench.read("work/file"), "two\n");
 }
 

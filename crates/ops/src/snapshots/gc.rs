@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use contract::domain::attempt::AttemptId;
 use contract::domain::limits;
-use contract::domain::rollback::Stage;
+use contract::domain::rollback::is_open;
 use contract::domain::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,12 +57,7 @@ pub fn collect(cx: &mut Context, is_preview: bool) -> Result<Collected> {
         // A task that is not in this store has nobody who could need it but by its age.
         let Some(task) = tx.task(&snapshot.task_id)? else { continue };
         let attempts = tx.attempts_of_task(&task.id)?;
-        let is_unfinished = |stage: Stage| stage == Stage::Started;
-        let is_rolling = attempts
-            .iter()
-            .filter_map(|attempt| attempt.rollback.as_ref())
-            .any(|last| is_unfinished(last.stage));
-        if !task.status.is_terminal() || is_rolling {
+        if !task.status.is_terminal() || is_open(&attempts) {
             held.insert(snapshot.attempt_id.clone());
         }
     }

@@ -39,8 +39,12 @@ pub struct Answer {
 }
 
 pub fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
+    answer(cx.host().kept_snapshots()?, request)
+}
+
+/// What is listed of these snapshots, which are sorted.
+pub fn answer(kept: Vec<KeptSnapshot>, request: &Request) -> Result<Answer> {
     let limit = request.limit.map_or(Ok(limits::LIST_ROWS_DEFAULT), positive)?.min(limits::LIST_ROWS_MAX);
-    let kept = cx.host().kept_snapshots()?;
     let count = kept.len();
     Ok(Answer { snapshots: kept.into_iter().rev().take(limit).collect(), count })
 }

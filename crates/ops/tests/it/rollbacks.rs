@@ -108,6 +108,24 @@ fn what_was_left_is_kept_with_the_attempt() {
 }
 
 #[test]
+fn a_rollback_of_many_long_names_ends() {
+    let mut world = World::new();
+    let task = ended_task(&mut world, "a");
+    let file = |number: usize| FileResult {
+        path: format!("src/{number}/{}", "n".repeat(4000)),
+        action: FileAction::Restore,
+        status: if number == 900 { FileStatus::Conflict } else { FileStatus::Done },
+        reason: None,
+    };
+    world.host.paper.borrow_mut().rolled = (0..1200).map(file).collect();
+    let answer = undo(&mut world.cx, &key("ann", "r1"), &request(&task, false)).unwrap().answer;
+    assert_eq!((answer.counts.done, answer.counts.conflicts), (1199, 1));
+    assert_eq!(answer.files[0].status, FileStatus::Conflict, "what was left is listed first");
+    assert_eq!(answer.files.len() as u64 + answer.files_not_listed, 1200);
+    assert_eq!(recorded(&mut world, &task).unwrap().stage, Stage::Ended);
+}
+
+#[test]
 fn a_task_that_is_worked_on_or_whose_scope_is_written_is_not_rolled_back() {
     let mut world = World::new();
     let task = ended_task(&mut world, "a");

@@ -113,3 +113,20 @@ fn a_rollback_covers_what_was_not_taken_back_yet() {
     let killed = [attempt(1, Some((Redo, Started)))];
     assert_eq!(numbers(&killed, Undo), Err(NotCovered::RedoUnfinished));
 }
+
+/// Somebody retried a task whose rollback had been killed.
+#[test]
+fn an_attempt_whose_rollback_did_not_end_is_taken_back_with_the_next_one() {
+    use Direction::Undo;
+    use Stage::{Ended, Started};
+    let numbers = |attempts: &[Attempt]| covered(attempts, Undo).map(|found| found.attempts);
+    let mut attempts = [attempt(1, None), attempt(2, Some((Undo, Started))), attempt(3, None)];
+    assert_eq!(numbers(&attempts), Ok(vec![3, 2]));
+    assert!(is_open(&attempts));
+    attempts[1].rollback.as_mut().unwrap().since = 1;
+    assert_eq!(numbers(&attempts), Ok(vec![3, 2, 1]));
+    attempts[2] = attempt(3, Some((Undo, Ended)));
+    assert!(is_open(&attempts), "it covered only the last one");
+    attempts[2].rollback.as_mut().unwrap().since = 1;
+    assert!(!is_open(&attempts));
+}

@@ -55,7 +55,8 @@ fn a_conflict_names_both_sides_and_the_paths() {
         more_paths: 2,
         problem: None,
     };
-    let told = "merge conflict with `left` in a, b, c and 3 more; its work is in refs/writ/run_1/right";
+    let told = "merge conflict with `left` in a, b, c and 3 more; resolve it in the workspace with \
+                `git merge refs/writ/run_1/right`";
     assert_eq!(conflict.told(), told);
     assert_eq!(
         conflict.title("right"),

@@ -108,6 +108,7 @@ impl Dispatcher<'_> {
                 Ok(Landing::Landed) => {
                     self.isolated_mut(task).landed = Some(candidate.merged.clone());
                     self.note_landed(task, &candidate);
+                    self.end_conflict_tasks(task);
                     // It is there, whatever becomes of the verdict.
                     *mark = self.pipeline.mark();
                     return Ok(Ok(withheld));
