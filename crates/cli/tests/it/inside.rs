@@ -149,7 +149,7 @@ fn the_same_request_id_from_inside_writes_once() {
 fn write_inner(cli: &Cli, tasks: &str) {
     std::fs::create_dir_all(cli.project().join("src")).unwrap();
     let workspace = cli.project().canonicalize().unwrap();
-    let plan = format!("objective = \"Inner\"\nworkspace = {workspace:?}\n{tasks}");
+    let plan = format!("objective = \"Inner\"\nworkspace = \"{}\"\n{tasks}", workspace.display());
     std::fs::write(cli.project().join("src/inner.toml"), plan).unwrap();
 }
 
@@ -204,7 +204,8 @@ fn a_run_from_inside_that_asks_for_more_than_its_starter_has_is_refused() {
         let answer = std::fs::read_to_string(cli.project().join("src/answer")).unwrap();
         assert!(answer.contains(expected) && answer.contains("DENIED"), "{expected}: {answer}");
     }
-    let elsewhere = format!("objective = \"Inner\"\nworkspace = {outside:?}\n{}", task(""));
+    let outside = outside.display();
+    let elsewhere = format!("objective = \"Inner\"\nworkspace = \"{outside}\"\n{}", task(""));
     std::fs::write(cli.project().join("src/inner.toml"), elsewhere).unwrap();
     let outer = only_task(&run(&cli, "", "", "@W run src/inner.toml > src/answer"));
     assert_eq!(outer["status"], "failed", "{outer}");
