@@ -375,7 +375,7 @@ pub(crate) fn open_silently(globals: &Globals, announce: Announce) -> Result<Con
     open_at(&path, CommandLine { globals, store, announce, stop: OnceCell::new(), inside: None })
 }
 
-/// Opens the store for a call from inside a sandbox. Whoever waits for the answer can stop what it starts.
+/// Opens the store for a call from inside a sandbox. The caller can stop what it starts.
 pub(crate) fn open_for_inside(globals: &Globals, caller: Arc<Inside>, stop: StopSignal) -> Result<Context> {
     let path = store_path(globals)?;
     let (globals, store) = (globals.clone(), absolute(path.clone()));

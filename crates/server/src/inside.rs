@@ -1,4 +1,4 @@
-//! A door for the program of one task: the same protocol on a Unix socket, answered by whoever opened it.
+//! A door for the program of one task: the same protocol on a Unix socket, answered by the process that opened it.
 
 use std::io;
 use std::os::unix::net::UnixListener;

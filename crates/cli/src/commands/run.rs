@@ -102,10 +102,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
 /// What is told about a run that had ended before it was continued.
 fn ended_before(cx: &mut Context, which: &str) -> Option<String> {
     // A name of no run is refused by the verb.
-    let run = show(cx, which).ok()?.run;
-    if !run.state.is_terminal() {
-        return None;
-    }
+    let run = Some(show(cx, which).ok()?.run).filter(|run| run.state.is_terminal())?;
     let (id, ended) = (&run.asked.id, run.state.said());
     let can_be_retried = run.state != RunState::Done && run.asked.kind != DocumentKind::Ledger;
     let retry = can_be_retried.then(|| format!("; `writ retry {id}` runs what is not done again"));

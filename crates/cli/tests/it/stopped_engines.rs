@@ -23,6 +23,7 @@ fn writer(name: &str, namespace: &str, timeout: &str) -> String {
     format!(
         r#"
 objective = "One path"
+sandbox = "off"
 workspace = "."
 
 [[task]]

@@ -40,7 +40,8 @@ timeout = "2m"
 }
 
 fn write(cli: &Cli, file: &str, tasks: &[String]) {
-    let plan = format!("objective = \"One workspace\"\nworkspace = \".\"\n{}", tasks.concat());
+    let plan =
+        format!("objective = \"One workspace\"\nworkspace = \".\"\nsandbox = \"off\"\n{}", tasks.concat());
     std::fs::write(cli.project().join(file), plan).unwrap();
 }
 
@@ -264,7 +265,7 @@ fn what_a_plan_may_not_spend_is_not_started() {
     );
     let tasks = ["first", "second"].map(|id| format!("[[task]]\nid = \"{id}\"\n{agent}{share}"));
     let plan = format!(
-        "objective = \"Cheap\"\nworkspace = \".\"\nmax_parallel = 1\n[budget]\nmax_cost_usd = 1.0\n{}",
+        "objective = \"Cheap\"\nworkspace = \".\"\nsandbox = \"off\"\nmax_parallel = 1\n[budget]\nmax_cost_usd = 1.0\n{}",
         tasks.concat()
     );
     std::fs::write(cli.project().join("plan.toml"), plan).unwrap();
