@@ -44,6 +44,9 @@ fn task(id: &str, script: &str, rest: &str) -> String {
     format!("[[task]]\nid = {id:?}\ncommand = {script:?}\nshell = true\n{rest}\n")
 }
 
+/// For tasks that meet at files outside, or call writ as programs outside do.
+const UNCONFINED: &str = "sandbox = \"off\"";
+
 fn plan(cli: &Cli, head: &str, tasks: &[String]) {
     let plan =
         format!("objective = \"o\"\nworkspace = \".\"\nisolation = \"worktree\"\n{head}\n{}", tasks.concat());
@@ -88,7 +91,7 @@ fn tasks_that_write_the_same_paths_work_beside_each_other_and_are_merged() {
         "cat by-a by-b > both",
         &format!("depends_on = [\"a\", \"b\"]\nwrites = [\"both\"]\n{CHECK}"),
     );
-    plan(&cli, "", &[task("a", &meet("a", "b"), &rest), task("b", &meet("b", "a"), &rest), after]);
+    plan(&cli, UNCONFINED, &[task("a", &meet("a", "b"), &rest), task("b", &meet("b", "a"), &rest), after]);
     let done = |name: &str| json!([name, "done", "verified", null]);
     assert_eq!(worked(&cli), [done("a"), done("b"), done("after")]);
     assert_eq!(read(&cli, "both"), "a\nb\n");
@@ -121,7 +124,7 @@ fn a_conflict_becomes_a_task_that_names_both_sides_and_ends_when_it_is_resolved(
     };
     let rest = format!("writes = [\"file\"]\nenv = {{ MEET = {met:?} }}\n{CHECK}");
     let after = task("after", "true", "depends_on = [\"a\", \"b\"]");
-    plan(&cli, "", &[task("a", &meet("a", "b"), &rest), task("b", &meet("b", "a"), &rest), after]);
+    plan(&cli, UNCONFINED, &[task("a", &meet("a", "b"), &rest), task("b", &meet("b", "a"), &rest), after]);
     let tasks = worked(&cli);
     let (winner, loser) = if tasks[0][1] == "done" { ("a", "b") } else { ("b", "a") };
     let lost = tasks.iter().find(|task| task[0] == loser).unwrap();
@@ -285,8 +288,8 @@ fn a_merge_waits_for_those_who_write_in_the_workspace() {
     let env = format!("env = {{ MEET = {met:?} }}");
     let holder =
         task("holder", holds, &format!("isolation = \"none\"\nwrites = [\"file\", \"seen\"]\n{env}"));
-    write(&cli, "hold.toml", &format!("objective = \"o\"\nworkspace = \".\"\n{holder}"));
-    plan(&cli, "", &[task("a", "echo a > file", "")]);
+    write(&cli, "hold.toml", &format!("objective = \"o\"\nworkspace = \".\"\n{UNCONFINED}\n{holder}"));
+    plan(&cli, UNCONFINED, &[task("a", "echo a > file", "")]);
     let first = cli.spawn(["run", "hold.toml"]);
     eventually(SOON, "the lock is held", || met.join("holds").exists());
     let second = cli.spawn(["run", "plan.toml"]);
@@ -329,7 +332,7 @@ fn writ_called_in_a_clone_acts_on_the_project_of_the_workspace() {
     let cli = project();
     let writ = env!("CARGO_BIN_EXE_writ");
     let script = format!("{writ} memory set --scope project -k color -v green --request-id 1 --agent x >&2");
-    plan(&cli, "", &[task("a", &script, "")]);
+    plan(&cli, UNCONFINED, &[task("a", &script, "")]);
     let done = worked(&cli);
     assert_eq!(done[0][1], "done", "{done:?}");
     let memory =

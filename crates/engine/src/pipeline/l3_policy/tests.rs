@@ -11,13 +11,14 @@ fn what_no_rule_forbids_is_allowed() {
     let (run, policy) = (run_of(vec![PlanTask::minimal("a")]), Policy::default());
     let outcome = super::run(&facts(&run, &policy));
     assert_eq!(decisions(&outcome), ["POLICY_ALLOW: no rule forbids it"]);
-    assert_eq!(delta(&outcome), json!({"C4.Policy.sandbox": "none"}));
+    assert_eq!(delta(&outcome), json!({"C4.Policy.sandbox": "prefer"}));
     assert_eq!((outcome.next, denial(&run, &policy)), (Next::Continue(()), None));
 }
 
 #[test]
 fn a_network_that_nobody_limits_is_told() {
-    let closed = |id: &str| PlanTask { network: NetworkUse::None, ..PlanTask::minimal(id) };
+    let sandbox = Some(SandboxMode::Off);
+    let closed = |id: &str| PlanTask { network: NetworkUse::None, sandbox, ..PlanTask::minimal(id) };
     let held = PlanTask { sandbox: Some(SandboxMode::Prefer), ..closed("held") };
     let tasks = ["a", "b", "c", "d", "e", "f"].map(closed);
     let run = run_of(tasks.into_iter().chain([held, PlanTask::minimal("open")]).collect());
