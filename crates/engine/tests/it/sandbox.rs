@@ -110,8 +110,12 @@ impl World {
                 Report::Lost(lost) => panic!("{lost:?}"),
             }
         }
-        assert_eq!(alive(&run.token), [], "still alive after the last report");
+        let shim = run.handle.shim_pid();
+        let mut left = alive(&run.token);
+        left.retain(|process| process.pid != shim);
+        assert_eq!(left, [], "still alive after the last report");
         run.handle.join();
+        assert_eq!(alive(&run.token), [], "still alive after its shim was joined");
         outcome.printed = String::from_utf8_lossy(&printed).into_owned();
         outcome
     }
