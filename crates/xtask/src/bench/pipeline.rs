@@ -85,11 +85,12 @@ pub(super) fn plan(count: usize, namespace: &str, workspace: &str) -> String {
         SANDBOX | SNAPSHOT => "namespace = \"on\"\nsandbox = \"enforce\"\nnetwork = \"none\"".to_owned(),
         namespace => format!("namespace = {namespace:?}\nsandbox = \"off\""),
     };
-    let writes = if namespace == SNAPSHOT { "writes = [\"src\"]\n" } else { "" };
     let head = format!(
         "objective = \"measure the engine\"\nworkspace = {workspace:?}\nmax_parallel = 1\n{confined}\n"
     );
     let task = |number: usize| {
+        let writes =
+            if namespace == SNAPSHOT { format!("writes = [\"src/t{number}\"]\n") } else { String::new() };
         format!(
             "\n[[task]]\nid = \"t{number}\"\ntitle = \"nothing {number}\"\nexecutor = \"shell\"\ncommand = [\"true\"]\n{writes}"
         )
