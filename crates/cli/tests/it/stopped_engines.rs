@@ -142,6 +142,12 @@ fn is_stopped(pid: u32) -> bool {
     process_table::read(pid).is_some_and(|process| process.is_stopped)
 }
 
+/// Whether it is stopped, or waits in the kernel for a child that was stopped before it could begin its program.
+fn is_held(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    is_stopped(pid) || stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('D'))
+}
+
 /// Everything below the shims, without the first processes of namespaces.
 fn below(writ: &Background<'_>) -> Vec<u32> {
     let table = process_table::snapshot();
@@ -173,7 +179,7 @@ fn waits_for_a_stopped_engine(namespace: &str, signal: Signal) {
     if signal == Signal::TSTP {
         // Its children are stopped with it.
         let children = below(&first);
-        assert!(!children.is_empty() && children.iter().all(|pid| is_stopped(*pid)), "{children:?}");
+        assert!(!children.is_empty() && children.iter().all(|pid| is_held(*pid)), "{children:?}");
         assert!(shims_of(&first).iter().all(|pid| !is_stopped(*pid)), "a shim has to see that writ dies");
     } else {
         // Nobody can tell it, so its child goes on and its lock stays.
@@ -351,7 +357,7 @@ fn outlasts_its_timeout_while_stopped(cli: &Cli, writ: Background<'_>) -> testki
     writ.signal(Signal::TSTP);
     eventually(SOON, "it is stopped", || is_stopped(writ.pid()));
     let children = below(&writ);
-    assert!(!children.is_empty() && children.iter().all(|pid| is_stopped(*pid)), "{children:?}");
+    assert!(!children.is_empty() && children.iter().all(|pid| is_held(*pid)), "{children:?}");
     cli.call(["12"]).program("sleep").run().success();
     cli.scratch().write("project/go", "");
     writ.signal(Signal::CONT);
