@@ -58,29 +58,33 @@ pub(crate) use crate::identity::{
 pub(crate) const SHIM_WORD: &str = "__shim";
 
 pub(crate) fn store_path(globals: &Globals) -> Result<PathBuf> {
-    let named = || persona::first_set(persona::current().store_variables()).map(|(_, path)| path.into());
-    let given = flag_path(globals).or_else(named);
-    let is_named = given.is_some();
+    let given = named_store(globals);
+    let is_hidden = is_hidden(given.as_deref());
     let path = given.map_or_else(default_store_path, Ok)?;
-    if is_hidden(is_named, &path) && std::fs::File::open(&path).is_err() {
+    if is_hidden && std::fs::File::open(&path).is_err() {
         let message = "the store cannot be reached from inside a sandbox";
         return Err(Error::new(ErrorCode::StoreUnavailable, message).hint(ops::inside::OPEN_COMMANDS));
     }
     Ok(path)
 }
 
-/// Whether this path means the store that cannot be reached from the sandbox that this process is in.
-fn is_hidden(is_named: bool, path: &Path) -> bool {
+/// The store that a flag or a variable names.
+fn named_store(globals: &Globals) -> Option<PathBuf> {
+    let by_variable =
+        || persona::first_set(persona::current().store_variables()).map(|(_, path)| path.into());
+    flag_path(globals).or_else(by_variable)
+}
+
+/// Whether this name, or none, means the store that cannot be reached from the sandbox that this process is in.
+fn is_hidden(named: Option<&Path>) -> bool {
     let hidden = env::get(INSIDE_VARIABLE).map(PathBuf::from);
     // The default one would be in the task's own home, and nobody else would ever see it.
-    hidden.is_some_and(|hidden| !is_named || absolute(path.to_owned()) == hidden)
+    hidden.is_some_and(|hidden| named.is_none_or(|path| absolute(path.to_owned()) == hidden))
 }
 
 /// Whether a command means the store that cannot be reached from the sandbox that this process is in.
 pub(crate) fn means_hidden_store(globals: &Globals) -> bool {
-    let named = || persona::first_set(persona::current().store_variables()).map(|(_, path)| path.into());
-    let given: Option<PathBuf> = flag_path(globals).or_else(named);
-    is_hidden(given.is_some(), &given.unwrap_or_default())
+    is_hidden(named_store(globals).as_deref())
 }
 
 /// Where the store is when nothing else is said.

@@ -284,9 +284,7 @@ fn look(
     let task_env = dispatcher.task_env(task).clone();
     let environment = dispatcher.run.asked.environment.clone();
     let origin = PathBuf::from(&dispatcher.run.asked.workspace);
-    let wanted = Wanted::of(spec, settings.policy.sandbox);
-    let wanted = if dispatcher.is_isolated(task) { wanted.in_clone_of(&origin) } else { wanted };
-    let wanted = wanted.below(settings.ceiling.as_ref());
+    let origin = dispatcher.is_isolated(task).then_some(origin.as_path());
     let place = CheckLocation {
         launcher: &*settings.launcher,
         workspace: &workspace,
@@ -295,7 +293,7 @@ fn look(
         author: environment.as_ref(),
         task_env: &task_env,
         scopes: &spec.writes,
-        wanted,
+        wanted: Wanted::of_task(spec, settings, origin),
         sandbox: &settings.sandbox,
         task: last.begun.task_id.as_str(),
     };

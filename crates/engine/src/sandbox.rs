@@ -20,6 +20,7 @@ pub(crate) use git::leave as leave_repository;
 pub use private::Private;
 
 use crate::inside::SOCKET_VARIABLE;
+use crate::settings::Settings;
 use crate::supervisor::{Limits, Reachable, Sandbox};
 
 /// What an engine needs to know to confine its children. Without a directory of its own nothing is confined.
@@ -99,6 +100,13 @@ impl<'w> Wanted<'w> {
         }
     }
 
+    /// The same for a task that an engine works, in a clone of the repository `origin` if there is one.
+    pub(crate) fn of_task(spec: &'w PlanTask, settings: &'w Settings, origin: Option<&'w Path>) -> Self {
+        let wanted = Self::of(spec, settings.policy.sandbox);
+        let wanted = origin.map_or(wanted, |origin| wanted.in_clone_of(origin));
+        wanted.below(settings.ceiling.as_ref())
+    }
+
     /// What is asked for commands that no plan describes.
     pub fn plain(writes: &'w [Scope], configured: Option<SandboxMode>, namespace: Namespace) -> Self {
         Self {
@@ -162,6 +170,8 @@ pub fn limits_here() -> Limits {
 /// The sandbox of a child, and what the child has in it.
 pub struct Confined {
     pub sandbox: Box<Sandbox>,
+    /// Where it works, without links.
+    pub workspace: PathBuf,
     /// What it may write, where that really is. `None` if its writing is not confined.
     pub scopes: Option<Vec<PathBuf>>,
     /// Credentials of the user that it may read.
@@ -225,7 +235,7 @@ pub fn of_child(
     }
     environment.insert(INSIDE_VARIABLE.into(), settings.store.clone().into_os_string());
     sandbox.keeps = keeps.into_iter().map(PathBuf::into_os_string).collect();
-    Ok(Some(Confined { sandbox: Box::new(sandbox), scopes, credentials }))
+    Ok(Some(Confined { sandbox: Box::new(sandbox), workspace: real, scopes, credentials }))
 }
 
 /// What is opened for writing, and the private directories of the child.

@@ -25,7 +25,7 @@ use contract::domain::task::{Command, Task, TaskId, apply, decide, not_held_by_a
 use contract::domain::text::counted;
 use contract::secrets;
 use serde_json::json;
-use store::{EventFilter, Tx};
+use store::{Event, EventFilter, Tx};
 
 use crate::checking::{self, Checked};
 use crate::context::{Context, Key};
@@ -217,16 +217,21 @@ pub(crate) fn checks_seen(tx: &Tx<'_>, task: &Task) -> Result<Vec<CheckSeen>> {
     if let Some(outcome) = last.filter(|outcome| !outcome.checks.is_empty()) {
         return Ok(outcome.checks);
     }
+    let said = last_of(tx, &task.id, &[TASK_VERIFIED, TASK_WITHHELD])?;
+    let checks = said.and_then(|event| serde_json::from_value(event.record.payload["checks"].clone()).ok());
+    Ok(checks.unwrap_or_default())
+}
+
+/// The last event of these kinds that writ itself wrote about a task.
+pub(crate) fn last_of(tx: &Tx<'_>, task: &TaskId, kinds: &[&str]) -> Result<Option<Event>> {
     let filter = EventFilter {
-        task_id: Some(task.id.to_string()),
-        kinds: vec![TASK_VERIFIED.to_owned(), TASK_WITHHELD.to_owned()],
+        task_id: Some(task.to_string()),
+        kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
         own: true,
         limit: 1,
         ..EventFilter::default()
     };
-    let said = tx.events(&filter)?.pop();
-    let checks = said.and_then(|event| serde_json::from_value(event.record.payload["checks"].clone()).ok());
-    Ok(checks.unwrap_or_default())
+    Ok(tx.events(&filter)?.pop())
 }
 
 /// Writes down what a `done` stands on.

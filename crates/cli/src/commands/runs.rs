@@ -147,13 +147,22 @@ fn took_over(attempt: &Attempt) -> Option<&str> {
 
 /// Prints the answer of a run that was worked, and gives its exit code.
 pub(crate) fn print_result(cx: &mut Context, answer: &RunAnswer, output: &Output) -> Result<ExitCode> {
+    print_result_as(answer, output, || {
+        let request = show::Request { run: answer.run_id().to_owned() };
+        Ok(summary(&verb::call::<Show>(cx, None, &request)?.answer))
+    })
+}
+
+/// The same with another text for people.
+pub(crate) fn print_result_as(
+    answer: &RunAnswer,
+    output: &Output,
+    text: impl FnOnce() -> Result<String>,
+) -> Result<ExitCode> {
     let failed = answer.state() != Some(RunState::Done);
     let printed = match output.format {
         Format::Json | Format::Ndjson => output.envelope(!failed, answer),
-        Format::Text => {
-            let request = show::Request { run: answer.run_id().to_owned() };
-            output.text(&summary(&verb::call::<Show>(cx, None, &request)?.answer))
-        }
+        Format::Text => output.text(&text()?),
     };
     if failed { Ok(ExitCode::from(ErrorCode::RunFailed.exit())) } else { Ok(printed) }
 }

@@ -19,7 +19,7 @@ fn with_work(mut document: Value, fields: Value) -> Value {
 }
 
 /// A RESPONSE to the TASK of these tests with these fields set.
-fn response(fields: Value) -> Value {
+pub(crate) fn response(fields: Value) -> Value {
     let response = json!({
         "aop_version": "2.0.2-C", "schema_version": "2.0.2", "protocol_family": "AOP",
         "message_type": "RESPONSE", "session_id": "S-1", "task_id": "T-1",

@@ -1,11 +1,9 @@
 //! Restricted networks as a user sees them: what plans and the configuration can say, what is reached, what is shown.
 
-use std::io::{Read, Write};
-use std::net::TcpListener;
-
 use serde_json::{Value, json};
-use testkit::{Cli, Output};
+use testkit::{Cli, Output, pong_server};
 
+use crate::aop_tasks::response;
 use crate::documents::{aop, writ};
 use crate::namespaces::without_namespaces;
 use crate::read_back::work;
@@ -14,21 +12,7 @@ use crate::sandbox::{has, has_sandbox};
 
 /// A server outside every sandbox that answers each request with `pong`.
 fn server() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    std::thread::spawn(move || {
-        while let Ok((mut stream, _)) = listener.accept() {
-            let (mut text, mut buffer) = (Vec::new(), [0; 1024]);
-            while !text.ends_with(b"\r\n\r\n") {
-                match stream.read(&mut buffer) {
-                    Ok(0) | Err(_) => break,
-                    Ok(length) => text.extend_from_slice(&buffer[..length]),
-                }
-            }
-            stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\npong\n").ok();
-        }
-    });
-    port
+    pong_server().0
 }
 
 /// A request in bash: sends the text to the port and succeeds if the answer is the server's.
@@ -175,13 +159,7 @@ fn an_aop_task_names_its_hosts_in_an_extension() {
         return;
     }
     let (allowed, other) = (server(), server());
-    let response = json!({
-        "aop_version": "2.0.2-C", "schema_version": "2.0.2", "protocol_family": "AOP",
-        "message_type": "RESPONSE", "session_id": "S-1", "task_id": "T-1",
-        "agent": {"name": "emma", "provider": "OTHER", "model": "none"},
-        "task_status": {"state": "COMPLETED", "final_signal": "SUCCESS"},
-        "execution_summary": {"summary": "did it", "actions": ["did it"]},
-    });
+    let response = response(json!({}));
     for (port, status, code) in
         [(allowed, "done", Value::Null), (other, "failed", json!("E_PERMISSION_DENIED"))]
     {

@@ -27,8 +27,6 @@ impl Dispatcher<'_> {
     ) -> Inside {
         let part = self.part(task);
         let text = |path: &Path| path.to_string_lossy().into_owned();
-        let directory = self.directory(task);
-        let workspace = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
         Inside {
             task: InsideTask {
                 task_id: attempt.task_id.clone(),
@@ -39,7 +37,7 @@ impl Dispatcher<'_> {
             },
             attempt: attempt.id.clone(),
             ceiling: Ceiling {
-                workspace: text(&workspace),
+                workspace: text(&confined.workspace),
                 writes: confined.scopes.as_ref().map(|scopes| scopes.iter().map(|path| text(path)).collect()),
                 mode: wanted.mode,
                 network: wanted.network,

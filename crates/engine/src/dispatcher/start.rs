@@ -251,10 +251,8 @@ impl Dispatcher<'_> {
 
     /// What is asked for the sandbox of a task.
     pub(crate) fn wanted(&self, task: usize) -> Wanted<'_> {
-        let wanted = Wanted::of(&self.part(task).spec, self.settings.policy.sandbox);
-        let workspace = Path::new(&self.run.asked.workspace);
-        let wanted = if self.is_isolated(task) { wanted.in_clone_of(workspace) } else { wanted };
-        wanted.below(self.settings.ceiling.as_ref())
+        let origin = self.is_isolated(task).then_some(Path::new(&self.run.asked.workspace));
+        Wanted::of_task(&self.part(task).spec, self.settings, origin)
     }
 
     /// Why a sandbox that is demanded for the task cannot be had on this machine.

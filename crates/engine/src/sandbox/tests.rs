@@ -7,21 +7,8 @@ fn scope(text: &str) -> Scope {
 #[test]
 fn a_sandbox_that_is_demanded_is_refused_where_a_part_is_known_to_be_missing() {
     let wanted = |mode, namespace, network| {
-        let git = GitUse::Read;
-        let network_allow = &[];
-        Wanted {
-            mode,
-            writes: &[],
-            scratch: &[],
-            network,
-            network_allow,
-            git,
-            namespace,
-            origin: None,
-            ceiling: None,
-        }
-        .refusal(Path::new("/"))
-        .is_some()
+        let wanted = Wanted { network, ..Wanted::plain(&[], Some(mode), namespace) };
+        wanted.refusal(Path::new("/")).is_some()
     };
     assert!(!wanted(SandboxMode::Enforce, Namespace::On, NetworkUse::None));
     assert!(wanted(SandboxMode::Enforce, Namespace::Off, NetworkUse::Full));
@@ -37,20 +24,8 @@ fn a_sandbox_that_is_demanded_is_refused_where_the_workspace_does_not_allow_it()
     std::os::unix::fs::symlink("/etc", workspace.join("away")).unwrap();
     let refusal = |writes: &str, git: GitUse| {
         let writes = [scope(writes)];
-        let (mode, namespace, network) = (SandboxMode::Enforce, Namespace::On, NetworkUse::Full);
-        let network_allow = &[];
-        Wanted {
-            mode,
-            writes: &writes,
-            scratch: &[],
-            network,
-            network_allow,
-            git,
-            namespace,
-            origin: None,
-            ceiling: None,
-        }
-        .refusal(workspace)
+        let wanted = Wanted { git, ..Wanted::plain(&writes, Some(SandboxMode::Enforce), Namespace::On) };
+        wanted.refusal(workspace)
     };
     assert_eq!(refusal("src", GitUse::Commit), None);
     assert_eq!(refusal("away/x", GitUse::Read).as_deref(), Some("`away/x` leads out of the workspace"));
@@ -114,18 +89,10 @@ fn endpoints_belong_to_the_command_that_declares_them_and_hosts_to_a_restricted_
     };
     let allow = [rule("example.org:443")];
     let of = |network, word: &str| {
-        let (mode, git, namespace) = (SandboxMode::Enforce, GitUse::Read, Namespace::On);
-        let network_allow = &allow;
         let wanted = Wanted {
-            mode,
-            writes: &[],
-            scratch: &[],
             network,
-            network_allow,
-            git,
-            namespace,
-            origin: None,
-            ceiling: None,
+            network_allow: &allow,
+            ..Wanted::plain(&[], Some(SandboxMode::Enforce), Namespace::On)
         };
         let reachable = settings.reachable_of(&wanted, &[word.into(), "-p".into()]);
         [reachable.allow, reachable.endpoints].map(|rules| rules.len())

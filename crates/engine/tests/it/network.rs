@@ -1,40 +1,20 @@
 //! Restricted networks, tried by real children with real servers outside. Where this machine has no sandbox there is
 //! nothing to show.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::net::{TcpListener, UdpSocket};
-use std::sync::mpsc::{self, Receiver};
 
 use contract::domain::confinement::NetworkUse;
 use contract::domain::network::{HostRule, Verdict};
 use engine::supervisor::{Exit, LaunchSpec, Part, Reachable, Report};
+
+use testkit::pong_server;
 
 use crate::sandbox::{Outcome, World, has_sandbox};
 use crate::world::{PATIENCE, PROGRAM, Run, alive, eventually, fresh_token, script};
 
 /// Where the proxy listens inside.
 const PROXY: &str = "127.0.0.1:3128";
-
-/// A server outside that answers every request with `pong`, and tells the first line and the Host of each.
-fn server() -> (u16, Receiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let (sender, requests) = mpsc::channel();
-    std::thread::spawn(move || {
-        while let Ok((mut stream, _)) = listener.accept() {
-            let (mut text, mut buffer) = (Vec::new(), [0; 1024]);
-            while !text.ends_with(b"\r\n\r\n") {
-                match stream.read(&mut buffer) {
-                    Ok(0) | Err(_) => break,
-                    Ok(length) => text.extend_from_slice(&buffer[..length]),
-                }
-            }
-            sender.send(String::from_utf8_lossy(&text).into_owned()).ok();
-            stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\npong").ok();
-        }
-    });
-    (port, requests)
-}
 
 fn rules(texts: &[String]) -> Vec<HostRule> {
     texts.iter().map(|text| HostRule::parse(text).unwrap()).collect()
@@ -58,7 +38,7 @@ fn an_allowed_host_is_reached_through_the_proxy_and_on_its_own_port() {
     if !has_sandbox() {
         return;
     }
-    let (port, requests) = server();
+    let (port, requests) = pong_server();
     let host = format!("127.0.0.1:{port}");
     let world = world(NetworkUse::Restricted, std::slice::from_ref(&host), &[]);
     for text in [
@@ -82,8 +62,8 @@ fn another_host_is_stopped_and_reported_whichever_way_it_is_named() {
     if !has_sandbox() {
         return;
     }
-    let (allowed, requests) = server();
-    let (other, unasked) = server();
+    let (allowed, requests) = pong_server();
+    let (other, unasked) = pong_server();
     let host = format!("127.0.0.1:{allowed}");
     let world = world(NetworkUse::Restricted, std::slice::from_ref(&host), &[]);
     let second = format!("GET http://{host}/ HTTP/1.1||GET http://127.0.0.1:{other}/ HTTP/1.1||");
@@ -114,7 +94,7 @@ fn there_is_no_way_around_the_proxy() {
     if !has_sandbox() {
         return;
     }
-    let (allowed, _requests) = server();
+    let (allowed, _requests) = pong_server();
     let tcp = TcpListener::bind("0.0.0.0:0").unwrap();
     let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
     let at = tcp.local_addr().unwrap().port();
@@ -143,8 +123,8 @@ fn endpoints_of_an_executor_stay_reachable_without_network_and_nothing_else_does
     if !has_sandbox() {
         return;
     }
-    let (model, requests) = server();
-    let (other, unasked) = server();
+    let (model, requests) = pong_server();
+    let (other, unasked) = pong_server();
     let host = format!("127.0.0.1:{model}");
     let world = world(NetworkUse::None, &[], std::slice::from_ref(&host));
     for text in [
@@ -180,7 +160,7 @@ fn hostile_clients_are_answered_and_others_go_on() {
     if !has_sandbox() {
         return;
     }
-    let (port, _requests) = server();
+    let (port, _requests) = pong_server();
     let host = format!("127.0.0.1:{port}");
     let world = world(NetworkUse::Restricted, std::slice::from_ref(&host), &[]);
     for (text, status) in [

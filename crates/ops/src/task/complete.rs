@@ -10,7 +10,6 @@ use contract::domain::task::{Command, Rules, Task, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use store::EventFilter;
 
 use crate::checking::{self, Checked};
 use crate::context::{Context, Key};
@@ -116,14 +115,7 @@ pub struct Reported {
 
 /// What the program of an attempt has reported; its last report counts.
 pub fn reported(cx: &mut Context, task: &TaskId, attempt: &AttemptId) -> Result<Option<Reported>> {
-    let filter = EventFilter {
-        task_id: Some(task.to_string()),
-        kinds: vec![TASK_REPORTED.to_owned()],
-        own: true,
-        limit: 1,
-        ..EventFilter::default()
-    };
-    let Some(said) = cx.store.read()?.events(&filter)?.pop() else { return Ok(None) };
+    let Some(said) = super::last_of(&cx.store.read()?, task, &[TASK_REPORTED])? else { return Ok(None) };
     let text = |field: &str| said.record.payload[field].as_str().unwrap_or_default().to_owned();
     if text("attempt_id") != attempt.as_str() {
         return Ok(None);

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use contract::domain::code::ErrorCode;
 use contract::domain::run::RunState;
 use contract::json::Value;
 use ops::Result;
@@ -11,10 +10,10 @@ use ops::run::document::Document;
 use ops::run::submit::{Request, Submit};
 use ops::run::work::RunAnswer;
 
-use super::{bytes_of, text};
+use super::{bytes_of, runs, text};
 use crate::app::Globals;
 use crate::host;
-use crate::output::{Format, Output, one_line};
+use crate::output::{Output, one_line};
 
 pub(super) fn run(
     file: &Path,
@@ -33,12 +32,8 @@ pub(super) fn run(
         parent_task: None,
     };
     let answer = host::call::<Submit>(globals, &request)?;
-    let failed = answer.state() != Some(RunState::Done);
-    let printed = match output.format {
-        Format::Json | Format::Ndjson => output.envelope(!failed, &answer),
-        Format::Text => output.text(&summary(&answer)),
-    };
-    Ok(if failed { ExitCode::from(ErrorCode::RunFailed.exit()) } else { printed })
+    // The run's tasks cannot be read from here; the answer has their outcome.
+    runs::print_result_as(&answer, output, || Ok(summary(&answer)))
 }
 
 fn summary(answer: &RunAnswer) -> String {
