@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::aop::task::FallbackTrigger;
 use crate::domain::check::Check;
 use crate::domain::confinement::{GitUse, Namespace, NetworkUse, SandboxMode};
 use crate::domain::crew::budget::Amount;
@@ -96,9 +97,26 @@ pub struct PlanTask {
     /// Whether it works in a clone of its own, and what it gets there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<WorktreeSpec>,
+    /// The model that its executor shall use; the executor's own default if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What is tried after a failure, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<Alternative>,
     /// The submitted AOP TASK, which is passed to the executor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aop: Option<serde_json::Value>,
+}
+
+/// Another executor or model for a task whose attempt failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alternative {
+    pub executor: ExecutorName,
+    /// As in [`PlanTask::command`].
+    pub command: Vec<String>,
+    pub model: Option<String>,
+    /// Which failures it is for.
+    pub trigger: FallbackTrigger,
 }
 
 /// What a task may spend. Absent means no limit.
@@ -159,6 +177,8 @@ impl PlanTask {
             network_allow: Vec::new(),
             git: GitUse::Read,
             worktree: None,
+            model: None,
+            alternatives: Vec::new(),
             aop: None,
         }
     }

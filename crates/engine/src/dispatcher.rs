@@ -9,6 +9,7 @@ mod parked;
 mod pins;
 mod reports;
 pub(crate) mod rollback;
+mod selection;
 mod setup;
 pub(crate) mod snapshot_strategies;
 mod start;
@@ -18,6 +19,7 @@ mod watching;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use contract::aop::task::Task as AopTask;
 use contract::domain::attempt::Attempt;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
@@ -61,6 +63,8 @@ pub(crate) struct Dispatcher<'d> {
     pub(crate) pipeline: Pipeline,
     pub(crate) tasks: Vec<Task>,
     pub(crate) attempts: Vec<Vec<Attempt>>,
+    /// The submitted AOP TASK of each task that has one.
+    aop: Vec<Option<Box<AopTask>>>,
     board: Board,
     live: BTreeMap<usize, Live>,
     children: Box<dyn Children>,
@@ -126,6 +130,7 @@ impl<'d> Dispatcher<'d> {
         let planned = tasks.iter().filter_map(|task| task.part.as_ref());
         let scratch: BTreeSet<Scope> = planned.flat_map(|part| part.spec.scratch.iter().cloned()).collect();
         let scratch = scratch.into_iter().collect();
+        let aop = tasks.iter().map(submitted).collect();
         Self {
             cx: parts.cx,
             settings: parts.settings,
@@ -136,6 +141,7 @@ impl<'d> Dispatcher<'d> {
             pipeline,
             tasks,
             attempts,
+            aop,
             board,
             live: BTreeMap::new(),
             children: parts.settings.launcher.children(),
@@ -286,6 +292,11 @@ impl<'d> Dispatcher<'d> {
 
     pub(crate) fn part(&self, task: usize) -> &PlanPart {
         self.tasks[task].part.as_ref().expect("BUG: every task of a run is part of its plan")
+    }
+
+    /// The TASK that was submitted, where the task comes from one.
+    pub(crate) fn aop(&self, task: usize) -> Option<&AopTask> {
+        self.aop[task].as_deref()
     }
 
     /// Reads a task again after it was changed, and keeps the board in step.
@@ -463,6 +474,11 @@ impl<'d> Dispatcher<'d> {
         let next = Duration::from_millis(u64::try_from(next.max(1)).unwrap_or(1));
         next.min(limits::POLL_INTERVAL)
     }
+}
+
+fn submitted(task: &Task) -> Option<Box<AopTask>> {
+    let value = task.part.as_ref()?.spec.aop.clone()?;
+    serde_json::from_value(value).ok()
 }
 
 pub(crate) fn millis(length: Duration) -> i64 {

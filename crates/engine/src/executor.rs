@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use contract::aop::event::Body;
 use contract::aop::response::Response;
+use contract::domain::attempt::Limited;
 use contract::domain::run::NewRun;
 use contract::domain::task::{PlanPart, Task};
 use contract::domain::time::Timestamp;
@@ -48,6 +49,11 @@ pub(crate) struct Work<'w> {
     pub(crate) workspace: &'w str,
     pub(crate) task: &'w Task,
     pub(crate) part: &'w PlanPart,
+    /// What is called, with `shell` as in the plan's task.
+    pub(crate) command: &'w [String],
+    pub(crate) model: Option<&'w str>,
+    /// The executor's own conversation of an earlier attempt, which it can go on with.
+    pub(crate) resume: Option<&'w str>,
     pub(crate) attempt_number: i64,
     pub(crate) brief: &'w str,
     /// Values that must not be repeated in what is stored or shown.
@@ -91,6 +97,17 @@ pub(crate) struct Returned {
     /// The child's RESPONSE, or one made of what it printed. `None` if there is nothing to report.
     pub(crate) response: Option<Box<Response>>,
     pub(crate) claim: Claim,
+    /// The executor's own name for its conversation.
+    pub(crate) agent_session: Option<String>,
+    /// The rate limit or usage window that ended it.
+    pub(crate) limited: Option<Limited>,
+}
+
+impl Returned {
+    /// Of an executor that has no conversations of its own.
+    pub(crate) fn plain(claim: Claim, response: Option<Box<Response>>) -> Self {
+        Self { response, claim, agent_session: None, limited: None }
+    }
 }
 
 /// The executors that an engine can use.

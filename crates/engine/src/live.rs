@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contract::domain::attempt::{NewAttempt, Taken};
+use contract::domain::attempt::{Limited, NewAttempt, Taken};
 use contract::domain::check::CheckSeen;
 use contract::domain::outside::Outside;
 use contract::domain::time::Timestamp;
@@ -52,6 +52,10 @@ pub(crate) struct Live {
     pub(crate) snapshot: Option<Taken>,
     /// Why its evidence is withheld.
     pub(crate) withheld: Vec<String>,
+    /// The executor's own name for its conversation.
+    pub(crate) agent_session: Option<String>,
+    /// The rate limit or usage window that ended it.
+    pub(crate) limited: Option<Limited>,
     /// What to start, until it has started.
     pub(crate) spec: Option<Box<LaunchSpec>>,
     /// Who calls from inside its sandbox; `None` without one.

@@ -1,6 +1,7 @@
 //! The product's verbs: one typed request, one typed answer, one function each, listed in one registry.
 
 pub mod agent;
+pub mod aop_event;
 pub mod approval;
 pub mod artifact;
 pub mod assignment;

@@ -385,6 +385,8 @@ fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
         run_id: id(1),
         number: 1,
         executor: "shell".to_owned(),
+        model: None,
+        alternative: None,
         owner: owner.clone(),
     };
     let claim = Claim {

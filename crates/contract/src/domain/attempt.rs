@@ -39,6 +39,12 @@ pub struct NewAttempt {
     /// Counted from 1 for each task.
     pub number: i64,
     pub executor: String,
+    /// The model that the executor was told to use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Which of the task's alternatives it uses, counted from 0; `None` for the task's own executor and model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alternative: Option<u32>,
     pub owner: Owner,
 }
 
@@ -66,6 +72,12 @@ pub struct Outcome {
     /// What its processes reached or tried to reach through the proxy of their sandbox.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub network: Vec<Visit>,
+    /// The executor's own name for its conversation, with which it can go on in a later attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_session: Option<String>,
+    /// The rate limit or usage window that ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limited: Option<Limited>,
     /// How long the executor asks writ to wait before a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
@@ -78,6 +90,18 @@ pub struct Outcome {
     /// What was kept of its scope before it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Taken>,
+}
+
+/// A resource of a model's provider that is used up for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Limited {
+    /// What is limited: the executor, and the model if only that one is.
+    pub resource: String,
+    /// When it can be used again, as far as the provider says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// In the provider's words.
+    pub reason: String,
 }
 
 /// What a snapshot took in.

@@ -211,6 +211,8 @@ impl RawTask {
             network_allow: network::allowed(self.network, self.network_allow, &at, findings),
             git: self.git.unwrap_or_default(),
             worktree: isolation::spec(self.isolation, (self.setup, self.ports), &at, findings),
+            model: None,
+            alternatives: Vec::new(),
             aop: None,
         }
     }

@@ -37,6 +37,7 @@ impl Dispatcher<'_> {
         live.digests = summary.map(|summary| (summary.stdout_digest, summary.stderr_digest));
         live.lines.finish(|line| drop(live.reader.line(line)));
         let returned = live.reader.end(&live.ended);
+        (live.agent_session, live.limited) = (returned.agent_session, returned.limited);
         let response = returned.response.as_ref();
         live.reported = response.map(|response| Reported::of(response, &live.hidden)).unwrap_or_default();
         let is_sandboxed = live.ended.in_force.as_ref().is_some_and(|in_force| in_force.sandbox.is_some());
@@ -437,6 +438,8 @@ fn end_of(live: &Live, conclusion: Conclusion, reported: &Reported, token: Optio
             leftovers_killed: live.ended.leftovers_killed,
             confinement: live.ended.in_force.as_ref().map(InForce::words).unwrap_or_default(),
             network: live.ended.network.clone(),
+            agent_session: live.agent_session.clone(),
+            limited: live.limited.clone(),
             retry_after_ms: reported.retry_after_ms,
             took_over: live.took_over.clone(),
             outside: live.outside.clone().filter(|outside| !outside.is_empty()),

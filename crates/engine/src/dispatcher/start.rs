@@ -16,6 +16,7 @@ use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
 use super::layers::Preparation;
+use super::selection::Selected;
 use super::{Committed, Dispatcher, millis};
 use crate::executor::{Ended, Executor, Lines, Reported, Work};
 use crate::inside::Inside;
@@ -44,7 +45,8 @@ impl Dispatcher<'_> {
                 return self.refuse(task, &format!("{}: {}", error.code.as_str(), error.message), mark);
             }
         };
-        let name = &self.part(task).spec.executor;
+        let selected = self.selected(task);
+        let name = &selected.executor;
         let Some(executor) = self.settings.executors.find(name) else {
             return self.refuse(task, &format!("E_AGENT_NOT_FOUND: there is no executor `{name}`"), mark);
         };
@@ -54,7 +56,7 @@ impl Dispatcher<'_> {
             Preparation::Awaited => return Ok(()),
         };
         let at = self.cx.now().at;
-        let attempt = self.new_attempt(task, number);
+        let attempt = self.new_attempt(task, number, &selected);
         if let Err(reason) = self.enter_clone(task, &attempt.id)? {
             return self.leave_unstarted(task, reason, mark);
         }
@@ -83,7 +85,7 @@ impl Dispatcher<'_> {
         // Before the look that the task is compared with: what a snapshot writes is not the task's.
         let snapshot = self.take_snapshot(task, &attempt.id);
         self.begin_watch(task, at)?;
-        self.launch(task, attempt, executor, (shaped, took_over, snapshot))
+        self.launch(task, attempt, (executor, selected), (shaped, took_over, snapshot))
     }
 
     fn note_delegation(&mut self, task: usize, number: i64, timeout: Duration) {
@@ -152,14 +154,16 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    fn new_attempt(&mut self, task: usize, number: i64) -> NewAttempt {
+    fn new_attempt(&mut self, task: usize, number: i64, selected: &Selected) -> NewAttempt {
         let now = self.cx.now().at;
         NewAttempt {
             id: mint(self.cx.ids(), now),
             task_id: self.tasks[task].id.clone(),
             run_id: self.run.asked.id.clone(),
             number,
-            executor: self.part(task).spec.executor.as_str().to_owned(),
+            executor: selected.executor.as_str().to_owned(),
+            model: selected.model.clone(),
+            alternative: selected.alternative,
             owner: self.owner.clone(),
         }
     }
@@ -168,15 +172,19 @@ impl Dispatcher<'_> {
         &mut self,
         task: usize,
         attempt: NewAttempt,
-        executor: &dyn Executor,
+        (executor, selected): (&dyn Executor, Selected),
         (shaped, took_over, snapshot): (Shaped, Option<String>, Option<Taken>),
     ) -> Result<()> {
         let now = self.cx.now();
+        let resume = self.resumable(task, &selected);
         let prepared = executor.prepare(&Work {
             run: &self.run.asked,
             workspace: &self.directory(task).to_string_lossy(),
             task: &self.tasks[task],
             part: self.part(task),
+            command: &selected.command,
+            model: selected.model.as_deref(),
+            resume: resume.as_deref(),
             attempt_number: attempt.number,
             brief: &shaped.brief,
             hidden: &shaped.hidden,
@@ -220,6 +228,8 @@ impl Dispatcher<'_> {
             took_over,
             snapshot,
             withheld: Vec::new(),
+            agent_session: None,
+            limited: None,
             spec: Some(Box::new(spec)),
             inside,
             door: None,

@@ -35,12 +35,11 @@ impl Executor for AopStdio {
     }
 
     fn prepare(&self, work: &Work<'_>) -> Prepared {
-        let spec = &work.part.spec;
         let task = task_of(work);
         let mut document = serde_json::to_vec(&task).expect("BUG: a TASK can always be written");
         document.push(b'\n');
         Prepared {
-            argv: command_line(&spec.command, spec.shell),
+            argv: command_line(work.command, work.part.spec.shell),
             env: BTreeMap::new(),
             stdin: Stdin::Bytes(document),
             silence_max: effective::heartbeat(&task).map(|beat| beat.silence_max()),
@@ -89,10 +88,10 @@ fn task_of_plan(work: &Work<'_>) -> Task {
         extensions: None,
     };
     let target = Target {
-        agent_name: spec.command.first().cloned().unwrap_or_default(),
+        agent_name: work.command.first().cloned().unwrap_or_default(),
         role: Role::Executor,
         provider: Provider::Other,
-        model: "unspecified".to_owned(),
+        model: work.model.unwrap_or("unspecified").to_owned(),
         execution_profile: None,
         capabilities: None,
         extensions: None,
@@ -196,7 +195,7 @@ impl Reader for Conversation {
     }
 
     fn end(&mut self, ended: &Ended) -> Returned {
-        Returned { claim: self.claim(ended), response: self.response.take() }
+        Returned::plain(self.claim(ended), self.response.take())
     }
 }
 

@@ -26,9 +26,8 @@ impl Executor for Shell {
     }
 
     fn prepare(&self, work: &Work<'_>) -> Prepared {
-        let spec = &work.part.spec;
         Prepared {
-            argv: command_line(&spec.command, spec.shell),
+            argv: command_line(work.command, work.part.spec.shell),
             env: BTreeMap::new(),
             stdin: Stdin::Closed,
             silence_max: None,
@@ -53,6 +52,6 @@ impl Reader for Silent {
             (None, Some(signal)) => failure("E_PROCESS_CRASH", format!("ended by signal {signal}")),
             (None, None) => failure("E_PROCESS_CRASH", "ended without an exit code"),
         };
-        Returned { response: None, claim }
+        Returned::plain(claim, None)
     }
 }

@@ -90,6 +90,8 @@ pub(crate) fn attempt(state: AttemptState, message: &str) -> Attempt {
             run_id: Id::from_bits(1),
             number: 1,
             executor: "shell".to_owned(),
+            model: None,
+            alternative: None,
             owner: Owner {
                 pid: 1,
                 start_time: 1,

@@ -90,6 +90,8 @@ fn a_repetition_waits_for_the_longer_of_the_plan_and_the_executor() {
             run_id: Id::from_bits(3),
             number: 1,
             executor: "aop-stdio".to_owned(),
+            model: None,
+            alternative: None,
             owner: Owner {
                 pid: 1,
                 start_time: 1,

@@ -1,15 +1,16 @@
 //! Writes down a rollback: the change of the attempt, and the AOP event with a result for each path.
 
 use contract::aop::codes::Code;
-use contract::aop::event::{Body, Event, RollbackInitiated, RolledBack};
+use contract::aop::event::{Body, RollbackInitiated, RolledBack};
 use contract::domain::attempt::AttemptId;
 use contract::domain::change::Change;
 use contract::domain::rollback::{FileResult, FileStatus, Rollback, Stage};
 use contract::domain::task::Task;
 use serde_json::json;
 
+use crate::aop_event::{self, AopEvent};
 use crate::error::Result;
-use crate::record::{EventBody, EventWriter};
+use crate::record::EventWriter;
 
 /// Records the state of a rollback; where it has ended, also the event.
 pub(crate) fn record(
@@ -47,19 +48,13 @@ pub(crate) fn record(
         trigger: rollback.trigger.as_str().to_owned(),
         artifacts_rolled_back: listed.into_iter().map(restored).collect(),
     });
-    let part = task.part.as_ref();
-    let session = part.map(|part| part.run_id.to_string());
-    let event = Event::new(session, part.map(|part| part.spec.id.clone()), work.now.at, body);
-    let payload = json!({
-        "event": event,
+    let more = json!({
         "direction": rollback.direction,
         "counts": rollback.counts,
         "not_listed": more,
         "code": rollback.counts.is_partial().then(|| Code::RollbackFailed.as_str()),
     });
-    let kind = "rollback_initiated";
-    work.say(&about, EventBody::event(kind, format!("ROLLBACK_INITIATED: {}", rollback.told()), payload))?;
-    Ok(())
+    aop_event::say(work, task, AopEvent { body, told: rollback.told(), more })
 }
 
 fn is_left(file: &FileResult) -> bool {

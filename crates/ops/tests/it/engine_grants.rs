@@ -68,6 +68,8 @@ impl Scene {
             run_id: run.clone(),
             number: number + i64::try_from(self.attempts).unwrap(),
             executor: "shell".to_owned(),
+            model: None,
+            alternative: None,
             owner: owner(7),
         };
         let scopes = task.part.as_ref().unwrap().spec.writes.clone();

@@ -48,6 +48,8 @@ fn started_task(
         run_id: run.clone(),
         number: 1,
         executor: "shell".to_owned(),
+        model: None,
+        alternative: None,
         owner: owner(7),
     };
     let scopes = vec![Scope::parse("src", None).unwrap()];

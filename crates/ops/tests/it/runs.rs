@@ -47,6 +47,8 @@ impl World {
             run_id: run.clone(),
             number: 1,
             executor: "shell".to_owned(),
+            model: None,
+            alternative: None,
             owner: owner(7),
         };
         entries.push(Entry::StartAttempt { attempt, wants: Wants::default() });

@@ -151,6 +151,8 @@ fn what_an_engine_writes_down_is_scrubbed() {
         run_id: run.clone(),
         number: 1,
         executor: "shell".to_owned(),
+        model: None,
+        alternative: None,
         owner: owner(7),
     };
     let seen = CheckSeen {

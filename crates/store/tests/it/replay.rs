@@ -268,7 +268,16 @@ impl World<'_> {
                 model.attempts.push(id.clone());
                 let executor = "shell".to_owned();
                 let (task_id, number) = (task.id.clone(), task.attempts);
-                let attempt = NewAttempt { id, task_id, run_id, number, executor, owner: owner() };
+                let attempt = NewAttempt {
+                    id,
+                    task_id,
+                    run_id,
+                    number,
+                    executor,
+                    model: None,
+                    alternative: None,
+                    owner: owner(),
+                };
                 self.change(&Change::AttemptStarted { attempt });
             }
             Step::EndAttempt { attempt, state } => {

@@ -65,6 +65,8 @@ fn attempt(number: i64, rollback: Option<(Direction, Stage)>) -> Attempt {
             run_id: Id::from_uuid("3f5626fe-3b5a-4a0c-8a1d-6d1f3b0c9a11").unwrap(),
             number,
             executor: "shell".to_owned(),
+            model: None,
+            alternative: None,
             owner: Owner {
                 pid: 7,
                 start_time: 1,

@@ -10,6 +10,7 @@ use contract::domain::task::TaskId;
 use serde_json::Value;
 
 use super::Wants;
+use crate::aop_event::AopEvent;
 use crate::crew::Obstacle;
 
 /// One thing to write.
@@ -74,6 +75,11 @@ pub enum Entry {
     /// Releases the locks of an inspection.
     LetGo {
         task_id: TaskId,
+    },
+    /// An AOP EVENT about a task.
+    Aop {
+        task_id: TaskId,
+        event: Box<AopEvent>,
     },
     MoveRun {
         to: RunState,

@@ -50,6 +50,8 @@ fn attempted_task(crew: &mut Crew) -> String {
         run_id: run.clone(),
         number: 1,
         executor: "shell".to_owned(),
+        model: None,
+        alternative: None,
         owner: owner(7),
     };
     let to = Status::InProgress;
