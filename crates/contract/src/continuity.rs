@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::check::{Check, CheckSeen};
+use crate::domain::report::Report;
 use crate::domain::status::{Evidence, Status};
 use crate::domain::task::Task;
 
@@ -56,6 +57,9 @@ pub struct TaskView {
     /// What writ saw when it last ran them and they passed. Only `task get` says it.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub checks_seen: Vec<CheckSeen>,
+    /// What the executor of its last attempt reported. Only `task get` says it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub report: Option<Box<Report>>,
 }
 
 impl TaskView {
@@ -91,6 +95,7 @@ impl From<&Task> for TaskView {
             self_checked: task.evidence == Some(Evidence::SelfChecked),
             checks: task.checks().to_vec(),
             checks_seen: Vec::new(),
+            report: None,
             run_id: task.part.as_ref().map(|part| part.run_id.to_string()),
         }
     }

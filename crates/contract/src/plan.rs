@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aop::task::FallbackTrigger;
 use crate::domain::check::Check;
+use crate::domain::checkpoint::Checkpoint;
 use crate::domain::confinement::{GitUse, Namespace, NetworkUse, SandboxMode};
 use crate::domain::crew::budget::Amount;
 use crate::domain::limits;
@@ -67,6 +68,9 @@ pub struct PlanTask {
     pub retry_safe: bool,
     pub budget: Budget,
     pub checks: Vec<Check>,
+    /// The checkpoints that its checks belong to, in the order in which they run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checkpoints: Vec<Checkpoint>,
     /// Files and directories whose change by the task makes its done only claimed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pins: Vec<Scope>,
@@ -167,6 +171,7 @@ impl PlanTask {
             retry_safe: false,
             budget: Budget::default(),
             checks: Vec::new(),
+            checkpoints: Vec::new(),
             pins: Vec::new(),
             checks_may_change: false,
             checks_by: None,

@@ -2,6 +2,7 @@
 
 pub(crate) mod busy_store;
 mod calls;
+mod claims;
 mod conclude;
 mod isolated;
 mod layers;

@@ -3,6 +3,7 @@
 //! To add one: write its file, and add its line to [`Executors::built_in`].
 
 mod aop_stdio;
+mod claims;
 mod end;
 mod lines;
 mod reported;
@@ -11,6 +12,7 @@ mod shell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use contract::aop::Code;
 use contract::aop::event::Body;
 use contract::aop::response::Response;
 use contract::domain::attempt::Limited;
@@ -23,6 +25,7 @@ use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::Stdin;
 use contract::secrets::Hidden;
 
+pub(crate) use claims::Claims;
 pub(crate) use end::{Ended, Stopped, forced_failure, with_denial};
 pub(crate) use lines::{Line, Lines};
 pub(crate) use reported::{Reported, Sign, sign_of};
@@ -137,8 +140,16 @@ pub(crate) fn command_line(command: &[String], shell: bool) -> Vec<String> {
     }
 }
 
+/// A failure with a code of AOP. A word that AOP does not have is kept in the message.
 pub(crate) fn failure(code: &str, message: impl Into<String>) -> Claim {
-    Claim::Failure { code: code.to_owned(), message: message.into() }
+    let message = message.into();
+    match Code::parse(code) {
+        Some(code) => Claim::Failure { code: code.as_str().to_owned(), message },
+        None => {
+            let message = format!("{code}: {message}");
+            Claim::Failure { code: Code::Unknown.as_str().to_owned(), message }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ pub mod verify;
 pub mod worklog;
 pub mod worktree;
 
+mod claimed_file;
 mod dispatcher;
 mod drive;
 mod executor;

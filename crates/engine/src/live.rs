@@ -8,7 +8,7 @@ use contract::domain::outside::Outside;
 use contract::domain::time::Timestamp;
 use contract::secrets::Hidden;
 
-use crate::executor::{Ended, Lines, Reader, Reported, Stdout, Stopped};
+use crate::executor::{Claims, Ended, Lines, Reader, Reported, Stdout, Stopped};
 use crate::inside::{Inside, TaskDoor};
 use crate::launcher::Children;
 use crate::pipeline::l7_delegate::Claim;
@@ -39,6 +39,8 @@ pub(crate) struct Live {
     pub(crate) reader: Box<dyn Reader>,
     pub(crate) claim: Option<Claim>,
     pub(crate) reported: Reported,
+    /// What its RESPONSE claims, beside what was seen.
+    pub(crate) claims: Claims,
     pub(crate) seen: Vec<CheckSeen>,
     /// What changed outside the task's scope. Known once the executor has ended.
     pub(crate) outside: Option<Outside>,
@@ -110,6 +112,11 @@ impl Live {
                 self.deadline_ms
             }
         }
+    }
+
+    /// Whether what is done is only a part: the executor says so, or a checkpoint failed that may.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.claims.is_partial() || self.seen.iter().any(|check| check.tolerated)
     }
 
     /// What the executor claimed. Known once it has ended.

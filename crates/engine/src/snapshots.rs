@@ -20,6 +20,8 @@ use std::time::{Duration, Instant};
 
 use contract::domain::attempt::AttemptId;
 use contract::domain::limits;
+use contract::domain::outside::covers;
+use contract::domain::rollback::Node;
 use contract::domain::scope::Scope;
 use rustix::fs::{FlockOperation, flock};
 
@@ -84,6 +86,44 @@ pub(crate) fn copy_inside(root: &Path, from: &[u8], to: &[u8]) -> io::Result<boo
     Ok(true)
 }
 
+/// Opens a file of a workspace, without following links. `None` if there is nothing.
+pub(crate) fn open_inside(root: &Path, path: &[u8]) -> io::Result<Option<File>> {
+    let place = Place::open(root)?;
+    match place.spot(path).and_then(|spot| spot.open()) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The scope of an attempt as it was before.
+pub(crate) struct Before(Record);
+
+/// What was at a path before an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    File([u8; 32]),
+    Absent,
+    /// It is in no scope, git ignores it, or it was not read.
+    Unknown,
+}
+
+impl Before {
+    pub(crate) fn at(&self, path: &str) -> Known {
+        let is_in_scope = self.0.header.scopes.iter().any(|scope| covers(scope, path, false));
+        let bytes = path.as_bytes();
+        let is_below = |ignored: &Vec<u8>| {
+            bytes.strip_prefix(ignored.as_slice()).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+        };
+        match self.0.tree.get(bytes) {
+            Some(Node::File { digest, .. }) => Known::File(*digest),
+            Some(_) => Known::Unknown,
+            None if !is_in_scope || self.0.ignored.iter().any(is_below) => Known::Unknown,
+            None => Known::Absent,
+        }
+    }
+}
+
 /// What one snapshot or rollback that begins now may read.
 fn bounds(file_bytes_max: Option<u64>) -> Bounds {
     Bounds {
@@ -121,6 +161,11 @@ impl Snapshots {
     /// Whether an attempt has a snapshot.
     pub fn has(&self, attempt: &AttemptId) -> bool {
         self.record_path(attempt, Side::Before).is_some_and(|path| path.exists())
+    }
+
+    /// What the scope of an attempt was before it. `None` if that was not kept.
+    pub(crate) fn before(&self, attempt: &AttemptId) -> Option<Before> {
+        self.load(attempt, Side::Before).ok().flatten().map(Before)
     }
 
     /// The scopes of the attempts that have a snapshot, each once.

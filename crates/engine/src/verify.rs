@@ -168,6 +168,7 @@ impl Watched {
             output_tail: self.tail.finish(),
             problem: verdict.err(),
             ran: self.ran,
+            tolerated: false,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! `writ runs list` and `writ runs show`
 
+pub(crate) mod claims;
 mod confinement;
 mod rollback;
 mod summary;
@@ -121,6 +122,7 @@ fn text(shown: &show::Answer) -> String {
             }
             text.push_str(&rollback::text(attempt, "      "));
             text.push_str(&unattributed(attempt.outcome.as_ref(), "      "));
+            text.push_str(&claims::text(attempt, "      "));
             for check in attempt.outcome.iter().flat_map(|outcome| &outcome.checks) {
                 if check.passed {
                     let command = check.command.join(" ");

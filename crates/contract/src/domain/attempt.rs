@@ -10,10 +10,12 @@ use super::id::{Attempt as AttemptKind, Id};
 use super::money::MicroUsd;
 use super::network::Visit;
 use super::outside::Outside;
+use super::report::{CheckpointSeen, Report};
 use super::rollback::Rollback;
 use super::run::{Owner, RunId};
 use super::task::TaskId;
 use super::time::Timestamp;
+use crate::aop::response::FinalSignal;
 use crate::shape::words;
 
 pub type AttemptId = Id<AttemptKind>;
@@ -90,6 +92,18 @@ pub struct Outcome {
     /// What was kept of its scope before it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<Taken>,
+    /// How it ended in the words of AOP, where the state does not say it: `PARTIAL_SUCCESS` or `ABORTED`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub final_signal: Option<FinalSignal>,
+    /// What its executor reported, and where that differs from what writ saw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub report: Option<Box<Report>>,
+    /// The checkpoints of its TASK, as writ saw them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checkpoints: Vec<CheckpointSeen>,
+    /// What people should know about it although it did not fail because of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// A resource of a model's provider that is used up for a while.

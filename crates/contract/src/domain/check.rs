@@ -112,6 +112,9 @@ pub struct CheckSeen {
     /// What was run, where and with what. Checks of older versions do not say it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub ran: Option<Box<CheckRan>>,
+    /// Whether its author lets the task go on where it does not pass.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub tolerated: bool,
 }
 
 /// What a check was when it ran: everything that its outcome depends on, as far as writ can see it.
@@ -169,6 +172,26 @@ pub const CHECK_FAILED: &str = "check_failed";
 const TAIL_LINES_SHOWN: usize = 20;
 
 impl CheckSeen {
+    /// A check that was not run.
+    pub fn not_run(check: &Check, why: &str) -> Self {
+        Self {
+            command: check.command.clone(),
+            expects: check.expects,
+            passed: false,
+            exit_code: None,
+            output_digest: String::new(),
+            output_tail: String::new(),
+            problem: Some(why.to_owned()),
+            ran: None,
+            tolerated: false,
+        }
+    }
+
+    /// Whether it does not keep the task from being done.
+    pub fn is_passed_or_tolerated(&self) -> bool {
+        self.passed || self.tolerated
+    }
+
     /// What went wrong, in one line: `check `cargo test` failed: exit 101, expected 0`.
     pub fn fault(&self) -> String {
         let problem = self.problem.as_deref().unwrap_or("did not pass");
@@ -183,9 +206,9 @@ impl CheckSeen {
     }
 }
 
-/// The first check of an attempt that did not pass.
+/// The first check of an attempt that failed it.
 pub fn first_failed(checks: &[CheckSeen]) -> Option<&CheckSeen> {
-    checks.iter().find(|check| !check.passed)
+    checks.iter().find(|check| !check.is_passed_or_tolerated())
 }
 
 #[cfg(test)]

@@ -208,6 +208,16 @@ pub const LOG_HEAD_BYTES_MAX: usize = 512 * 1024;
 pub const LOG_TAIL_BYTES_MAX: usize = 512 * 1024;
 /// The longest line a child may print before it is split.
 pub const LINE_BYTES_MAX: usize = 600 * 1024;
+/// What is kept of a RESPONSE: bytes of all its texts, bytes of one text, entries of one list, and findings. The rest is
+/// counted.
+pub const REPORT_BYTES_MAX: usize = 128 * 1024;
+pub const REPORT_TEXT_BYTES_MAX: usize = 2 * 1024;
+pub const REPORT_ENTRIES_MAX: usize = 200;
+pub const REPORT_FINDINGS_MAX: usize = 100;
+/// A claimed artifact, or an input, that is digested. A larger one is named as not looked at.
+pub const CLAIMED_FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Findings, warnings and checkpoints with a line of their own in the record of a layer.
+pub const FINDINGS_TRACED_MAX: usize = 20;
 /// The brief that a child gets about its task.
 pub const BRIEF_BYTES_MAX: usize = 8 * 1024;
 

@@ -1,9 +1,8 @@
 //! An AOP TASK as a plan of one task.
 
-use super::{Executors, Intake};
+use super::{Executors, Intake, checks};
 use crate::aop::task::{Network, RollbackSnapshot, SnapshotStrategy, Task};
 use crate::aop::{self, effective};
-use crate::domain::check::{Check, Expects};
 use crate::domain::confinement::{NetworkUse, SandboxMode};
 use crate::domain::limits;
 use crate::domain::network::HostRule;
@@ -52,6 +51,7 @@ fn plan_task(task: &Task, executors: &Executors, findings: &mut Findings) -> Pla
     let budget = effective::budget(task);
     let timeout = effective::timeout(task).min(limits::TASK_TIMEOUT_MAX);
     let millis = |length: std::time::Duration| u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
+    let checked = checks::read(task, findings);
     PlanTask {
         title: title_of(&task.task.objective),
         executor: ExecutorName::aop_stdio(),
@@ -67,7 +67,8 @@ fn plan_task(task: &Task, executors: &Executors, findings: &mut Findings) -> Pla
             cost: budget.cost_max,
             tokens: budget.tokens_max.map(|tokens| i64::try_from(tokens).unwrap_or(i64::MAX)),
         },
-        checks: checks(task, findings),
+        checks: checked.checks,
+        checkpoints: checked.checkpoints,
         rollback: snapshots(task).next().is_some(),
         sandbox: sandbox(task, findings),
         network: network(task),
@@ -154,57 +155,6 @@ pub fn snapshots(task: &Task) -> impl Iterator<Item = (Option<&str>, &RollbackSn
         wish.enabled == Some(true) && wish.snapshot_strategy != Some(SnapshotStrategy::None)
     };
     outputs.chain(artifacts).filter_map(move |(path, wish)| Some((path, wish.filter(|wish| asked(wish))?)))
-}
-
-/// The checks of a TASK: outputs that must exist, their validations, and checkpoints.
-fn checks(task: &Task, findings: &mut Findings) -> Vec<Check> {
-    let shell = task.task.environment.shell.is_some();
-    let mut checks = Vec::new();
-    for (i, output) in task.task.expected_outputs.iter().enumerate() {
-        if let Some(path) = output.path.as_ref().filter(|_| output.kind.eq_ignore_ascii_case("FILE")) {
-            checks.push(Check { command: vec![path.clone()], shell: false, expects: Expects::FileExists });
-        }
-        if let Some(validation) = &output.validation {
-            let path = format!("$.task.expected_outputs[{i}].validation.command");
-            checks.extend(check(&validation.command, validation.expects, shell, &path, findings));
-        }
-    }
-    for (p, phase) in task.phases.iter().enumerate() {
-        for (c, checkpoint) in phase.checkpoints.iter().enumerate() {
-            if let Some(validation) = &checkpoint.validation {
-                let path = format!("$.phases[{p}].checkpoints[{c}].validation.command");
-                checks.extend(check(&validation.command, validation.expects, shell, &path, findings));
-            }
-        }
-    }
-    checks
-}
-
-fn check(
-    command: &str,
-    expects: aop::task::Expects,
-    shell: bool,
-    path: &str,
-    findings: &mut Findings,
-) -> Option<Check> {
-    let expects = match expects {
-        aop::task::Expects::ExitCode0 => Expects::ExitCode0,
-        aop::task::Expects::MatchFound => Expects::MatchFound,
-        aop::task::Expects::NoMatch => Expects::NoMatch,
-        aop::task::Expects::FileExists => Expects::FileExists,
-    };
-    if expects == Expects::FileExists {
-        return Some(Check { command: vec![command.to_owned()], shell: false, expects });
-    }
-    // A shell is used only if the author names one; otherwise the words are the arguments.
-    if shell {
-        return Some(Check { command: vec![command.to_owned()], shell: true, expects });
-    }
-    let words = shlex::split(command).filter(|words| !words.is_empty());
-    if words.is_none() {
-        findings.push(path, "form", "cannot be split into arguments; name a shell in task.environment.shell");
-    }
-    words.map(|command| Check { command, shell: false, expects })
 }
 
 fn scopes(task: &Task, paths: &[String], findings: &mut Findings) -> Vec<Scope> {

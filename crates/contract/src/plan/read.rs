@@ -204,6 +204,7 @@ impl RawTask {
             retry_safe: self.retry_safe,
             budget,
             checks,
+            checkpoints: Vec::new(),
             namespace: self.namespace.unwrap_or_default(),
             rollback: self.rollback.unwrap_or_default(),
             sandbox: self.sandbox,

@@ -5,8 +5,13 @@ use std::time::Duration;
 use contract::aee::Type;
 use contract::aocl::intents;
 use contract::aocl::payload::{Delegation, VerifyResult};
+use contract::aop::Code;
+use contract::aop::response::FinalSignal;
 use contract::domain::attempt::{AttemptState, Outcome};
+use contract::domain::check::CheckSeen;
+use contract::domain::checkpoint::{self, Recovery};
 use contract::domain::money::MicroUsd;
+use contract::domain::report::CheckpointSeen;
 use contract::domain::rollback::Trigger;
 use contract::domain::status::Status;
 use ops::Result;
@@ -16,7 +21,7 @@ use serde_json::json;
 use super::layers::Judgment;
 use super::rollback::Rolled;
 use super::{Committed, Dispatcher, millis};
-use crate::executor::{Reported, Stopped, forced_failure, with_denial};
+use crate::executor::{Claims, Reported, Stopped, forced_failure, with_denial};
 use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::l7_delegate::Claim;
@@ -40,6 +45,7 @@ impl Dispatcher<'_> {
         (live.agent_session, live.limited) = (returned.agent_session, returned.limited);
         let response = returned.response.as_ref();
         live.reported = response.map(|response| Reported::of(response, &live.hidden)).unwrap_or_default();
+        live.claims = Claims::of(returned.response.as_deref(), &live.hidden);
         let is_sandboxed = live.ended.in_force.as_ref().is_some_and(|in_force| in_force.sandbox.is_some());
         let printed = is_sandboxed.then(|| live.denials.told()).flatten();
         live.ended.note_denied(printed.map(|told| live.hidden.one_line(&told)));
@@ -54,6 +60,7 @@ impl Dispatcher<'_> {
         self.live_mut(task).claim = Some(claim);
         self.leave_sandbox(task);
         // Before the checks: what they leave behind is not the task's.
+        self.look_at_claims(task);
         let outside = self.end_watch(task, stopped)?;
         self.live_mut(task).outside = outside;
         if succeeded && self.is_isolated(task) {
@@ -97,9 +104,33 @@ impl Dispatcher<'_> {
         }
         self.live_mut(task).recorder = recorder;
         let seen = watched.finish(&self.part(task).spec.checks[index]);
-        let passed = seen.passed;
-        self.live_mut(task).seen.push(seen);
-        if passed && !stopped { self.check_next(task, index + 1) } else { self.conclude(task) }
+        match self.keep_check(task, index, seen) {
+            Some(next) if !stopped => self.check_next(task, next),
+            _ => self.conclude(task),
+        }
+    }
+
+    /// Keeps what a check showed. Returns the next one; `None` if this one decides the attempt.
+    fn keep_check(&mut self, task: usize, index: usize, mut seen: CheckSeen) -> Option<usize> {
+        if seen.passed {
+            self.live_mut(task).seen.push(seen);
+            return Some(index + 1);
+        }
+        let spec = &self.part(task).spec;
+        let (goes_on, tolerated) = match checkpoint::recovery(&spec.checkpoints, index) {
+            Recovery::Retry | Recovery::Abort => (false, false),
+            Recovery::Continue => (true, true),
+            Recovery::Report => (true, false),
+        };
+        let not_run = |check| CheckSeen { tolerated, ..CheckSeen::not_run(check, CHECKPOINT_OVER) };
+        let rest = checkpoint::not_run(&spec.checkpoints, index).filter(|_| goes_on);
+        let rest: Vec<CheckSeen> = rest.map(|index| not_run(&spec.checks[index])).collect();
+        let next = index + 1 + rest.len();
+        seen.tolerated = tolerated;
+        let live = self.live_mut(task);
+        live.seen.push(seen);
+        live.seen.extend(rest);
+        goes_on.then_some(next)
     }
 
     fn check_next(&mut self, task: usize, mut index: usize) -> Result<()> {
@@ -115,12 +146,10 @@ impl Dispatcher<'_> {
             let Some(seen) = verify::look(check, &self.place(task), recorder) else {
                 return self.launch_check(task, index);
             };
-            let passed = seen.passed;
-            self.live_mut(task).seen.push(seen);
-            if !passed {
-                break;
+            match self.keep_check(task, index, seen) {
+                Some(next) => index = next,
+                None => break,
             }
-            index += 1;
         }
         if self.has_moved_on(task) {
             let live = self.live_mut(task);
@@ -150,16 +179,19 @@ impl Dispatcher<'_> {
                 self.pipeline.forget_answers(Some(task));
                 self.conclude_stopped(task, &live, why)
             }
-            Some(Stopped::Timeout | Stopped::Silence) | None => match self.judge(task, &live) {
-                Some(judgment) => {
-                    self.pipeline.forget_answers(Some(task));
-                    self.conclude_judged(task, &live, judgment)
+            Some(Stopped::Timeout | Stopped::Silence) | None => {
+                self.compare_claims(task, &mut live);
+                match self.judge(task, &live) {
+                    Some(judgment) => {
+                        self.pipeline.forget_answers(Some(task));
+                        self.conclude_judged(task, &live, judgment)
+                    }
+                    None => {
+                        self.await_judgment(task, live);
+                        Ok(())
+                    }
                 }
-                None => {
-                    self.await_judgment(task, live);
-                    Ok(())
-                }
-            },
+            }
         }
     }
 
@@ -247,11 +279,14 @@ impl Dispatcher<'_> {
         };
         // The next attempt must begin with the same files as this one did.
         let is_clean = rolled.as_ref().is_none_or(|rolled| rolled.is_whole);
-        let retries_left = is_clean && self.failures(task) < self.part(task).spec.retries;
+        let is_aborted = verdict.is_aborted();
+        let retries_left = is_clean && !is_aborted && self.failures(task) < self.part(task).spec.retries;
         rolled.and_then(|rolled| rolled.entry).into_iter().for_each(|entry| self.note(entry));
         let id = self.tasks[task].id.clone();
         let token = self.held.get(&task).copied();
-        self.note(end_of(live, Conclusion::of(verdict, reported), reported, token));
+        let checkpoints = checkpoint::seen(&self.part(task).spec.checkpoints, &live.seen);
+        let conclusion = Conclusion { checkpoints, ..Conclusion::of(verdict, live) };
+        self.note(end_of(live, conclusion, reported, token));
         let move_to =
             |to, reason: Option<String>| Entry::MoveTask { task_id: id.clone(), to, reason, verified: false };
         let is_done = !matches!(verdict, Verdict::Failed { .. });
@@ -332,7 +367,7 @@ impl Dispatcher<'_> {
             let mark = self.pipeline.mark();
             let reported = Reported::default();
             entry.iter().for_each(|entry| self.note(entry.clone()));
-            let conclusion = Conclusion { state, code: None, rule: None, message: message.to_owned() };
+            let conclusion = Conclusion::of_stopped(why, state, message);
             self.note(end_of(live, conclusion, &reported, None));
             if self.tasks[task].status == Status::InProgress {
                 let task_id = self.tasks[task].id.clone();
@@ -396,30 +431,63 @@ struct Conclusion {
     code: Option<String>,
     rule: Option<String>,
     message: String,
+    signal: Option<FinalSignal>,
+    checkpoints: Vec<CheckpointSeen>,
 }
 
 impl Conclusion {
-    fn of(verdict: &Verdict, reported: &Reported) -> Self {
+    fn of(verdict: &Verdict, live: &Live) -> Self {
         match verdict {
             Verdict::Done { .. } | Verdict::Withheld { .. } => Self {
                 state: AttemptState::Succeeded,
                 code: None,
                 rule: None,
-                message: reported.summary.clone().unwrap_or_default(),
+                message: live.reported.summary.clone().unwrap_or_default(),
+                signal: live.is_partial().then_some(FinalSignal::PartialSuccess),
+                checkpoints: Vec::new(),
             },
-            Verdict::Failed { code, rule, message } => Self {
-                state: AttemptState::Failed,
-                code: Some(code.clone()),
-                rule: rule.map(str::to_owned),
-                message: message.clone(),
-            },
+            Verdict::Failed { code, rule, message } => {
+                let is_aborted = verdict.is_aborted() || live.claims.is_aborted();
+                Self {
+                    state: AttemptState::Failed,
+                    code: Some(code.clone()),
+                    rule: rule.map(str::to_owned),
+                    message: message.clone(),
+                    signal: is_aborted.then_some(FinalSignal::Aborted),
+                    checkpoints: Vec::new(),
+                }
+            }
+        }
+    }
+
+    /// Of an attempt that writ ended. AOP has no code for that.
+    fn of_stopped(why: Stopped, state: AttemptState, message: &str) -> Self {
+        let rule = match why {
+            Stopped::Interrupted => "interrupted",
+            Stopped::Fenced => "locks_lost",
+            Stopped::Canceled | Stopped::Timeout | Stopped::Silence => "canceled",
+        };
+        Self {
+            state,
+            code: Some(Code::Unknown.as_str().to_owned()),
+            rule: Some(rule.to_owned()),
+            message: message.to_owned(),
+            signal: (rule == "canceled").then_some(FinalSignal::Aborted),
+            checkpoints: Vec::new(),
         }
     }
 }
 
+/// Why a check of a checkpoint was not run.
+const CHECKPOINT_OVER: &str = "not run: another check of the checkpoint failed before";
+
 fn end_of(live: &Live, conclusion: Conclusion, reported: &Reported, token: Option<i64>) -> Entry {
     let (stdout_digest, stderr_digest) = live.digests.clone().unzip();
-    let Conclusion { state, code, rule, message } = conclusion;
+    let Conclusion { state, code, rule, message, signal, checkpoints } = conclusion;
+    let mut report = live.claims.report.clone();
+    if let (Some(report), AttemptState::Failed) = (&mut report, state) {
+        report.overturn(&message);
+    }
     Entry::EndAttempt {
         task_id: live.attempt.task_id.clone(),
         attempt_id: live.attempt.id.clone(),
@@ -444,6 +512,10 @@ fn end_of(live: &Live, conclusion: Conclusion, reported: &Reported, token: Optio
             took_over: live.took_over.clone(),
             outside: live.outside.clone().filter(|outside| !outside.is_empty()),
             snapshot: live.snapshot.clone(),
+            final_signal: signal,
+            report,
+            checkpoints,
+            warnings: live.claims.warnings.clone(),
         }),
         token,
     }

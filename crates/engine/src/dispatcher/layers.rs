@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use contract::aocl::Bundle;
 use contract::aocl::payload::Verification;
+use contract::domain::checkpoint;
 use contract::domain::limits;
 use contract::domain::outside::Outside;
 use contract::domain::task::TaskId;
@@ -120,7 +121,7 @@ impl Dispatcher<'_> {
         let part = self.part(task).clone();
         let took = self.cx.now().at.since(live.started_at);
         let claim = live.claimed();
-        let facts = DelegateFacts { number: part.number, ended: &live.ended, claim, took };
+        let facts = DelegateFacts { number: part.number, ended: &live.ended, claim, claims: &live.claims, took };
         let member = &stack.delegate;
         let mut delegated = self.pipeline.run(member, Some(task), now_ms, || (member.run)(&facts))?;
         // The layer itself is quick; its record tells how long the work took.
@@ -132,6 +133,9 @@ impl Dispatcher<'_> {
         let outside = live.outside.as_ref();
         let mut withheld = live.withheld.clone();
         withheld.extend(outside.and_then(Outside::withheld));
+        withheld.extend(checkpoint::tolerated(&part.spec.checkpoints, &live.seen));
+        let checkpoints = checkpoint::seen(&part.spec.checkpoints, &live.seen);
+        let findings = live.claims.report.as_ref().map_or(&[][..], |report| &report.findings);
         let member = &stack.verify;
         let verified = self.pipeline.run(member, Some(task), now_ms, || {
             // Nothing has run since the last check, so the tree is still the one that was seen after it.
@@ -150,6 +154,10 @@ impl Dispatcher<'_> {
                 tree_digest: tree.as_deref(),
                 withheld: &withheld,
                 outside,
+                checkpoints: &checkpoints,
+                aborted: checkpoint::aborted(&part.spec.checkpoints, &live.seen),
+                findings,
+                is_partial: live.is_partial(),
             })
         })?;
         Some(Judgment { delegated, verified: Some(verified) })

@@ -58,6 +58,7 @@ impl Dispatcher<'_> {
                 return self.executor_ended(task);
             }
             Report::Fault(fault) => {
+                live.ended.is_missing = fault.is_missing_program();
                 live.ended.fault = Some(fault.message);
                 return self.executor_ended(task);
             }

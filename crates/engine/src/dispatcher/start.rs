@@ -18,7 +18,7 @@ use serde_json::json;
 use super::layers::Preparation;
 use super::selection::Selected;
 use super::{Committed, Dispatcher, millis};
-use crate::executor::{Ended, Executor, Lines, Reported, Work};
+use crate::executor::{Claims, Ended, Executor, Lines, Reported, Work};
 use crate::inside::Inside;
 use crate::launcher::{Shortage, with_causes};
 use crate::live::{Live, Phase};
@@ -221,6 +221,7 @@ impl Dispatcher<'_> {
             hidden: shaped.hidden,
             claim: None,
             reported: Reported::default(),
+            claims: Claims::default(),
             seen: Vec::new(),
             outside: None,
             recorder: None,

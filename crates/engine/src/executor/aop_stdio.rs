@@ -156,11 +156,17 @@ impl Conversation {
         };
         let status = &response.task_status;
         let signal = status.final_signal;
-        if status.state == State::Completed && matches!(signal, Some(FinalSignal::Success) | None) {
+        // A part of the work counts if the checks of the task pass.
+        let is_good = matches!(signal, Some(FinalSignal::Success | FinalSignal::PartialSuccess) | None);
+        if status.state == State::Completed && is_good {
             return Claim::Success;
         }
         let code = response.error_details.as_ref().map_or("E_UNKNOWN", |details| details.error_code.as_str());
-        let words = signal.map_or(status.state.as_str(), FinalSignal::as_str);
+        // A signal that the state contradicts does not say how it ended.
+        let words = match (status.state, signal) {
+            (_, Some(signal)) if !is_good => signal.as_str(),
+            (state, _) => state.as_str(),
+        };
         let said = status.message.clone().unwrap_or_default();
         failure(&self.hidden.one_line(code), self.hidden.one_line(format!("{words} {said}").trim_end()))
     }

@@ -31,6 +31,8 @@ pub(crate) struct Ended {
     pub(crate) signal: Option<i32>,
     /// It could not be started, or its supervisor was lost.
     pub(crate) fault: Option<String>,
+    /// That is so because there is no such program.
+    pub(crate) is_missing: bool,
     /// It was not started, because what it changes could not be taken back.
     pub(crate) no_snapshot: Option<String>,
     pub(crate) stopped: Option<Stopped>,
@@ -83,7 +85,8 @@ pub(crate) fn forced_failure(ended: &Ended, timeout: Duration) -> Option<Claim> 
         return Some(failure("E_ROLLBACK_FAILED", why.clone()));
     }
     if let Some(fault) = &ended.fault {
-        return Some(failure("E_PROCESS_CRASH", fault.clone()));
+        let code = if ended.is_missing { "E_AGENT_NOT_FOUND" } else { "E_PROCESS_CRASH" };
+        return Some(failure(code, fault.clone()));
     }
     if let Some(exceeded) = &ended.exceeded {
         return Some(failure(
@@ -98,9 +101,9 @@ pub(crate) fn forced_failure(ended: &Ended, timeout: Duration) -> Option<Claim> 
     Some(match ended.stopped? {
         Stopped::Timeout => failure("E_TIMEOUT", format!("took longer than {}", human_duration(timeout))),
         Stopped::Silence => failure("E_HEARTBEAT_FAILURE", "sent no sign of life"),
-        Stopped::Canceled => failure("E_ABORTED", "canceled"),
-        Stopped::Interrupted => failure("E_ABORTED", "interrupted"),
-        Stopped::Fenced => failure("E_ABORTED", "its locks were taken back"),
+        Stopped::Canceled => failure("E_UNKNOWN", "canceled"),
+        Stopped::Interrupted => failure("E_UNKNOWN", "interrupted"),
+        Stopped::Fenced => failure("E_UNKNOWN", "its locks were taken back"),
     })
 }
 

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use contract::domain::limits::FINDINGS_TRACED_MAX;
 use contract::domain::network::{HostRule, Verdict, Visit};
 use contract::domain::time::human_duration;
 
 use super::Outcome;
-use crate::executor::Ended;
+use crate::executor::{Claims, Ended};
 use crate::supervisor::{InForce, NamespaceInForce, Part};
 
 /// What the executor says about its own work. Only a claim: L8 decides.
@@ -34,6 +35,7 @@ pub(crate) struct DelegateFacts<'d> {
     pub(crate) number: i64,
     pub(crate) ended: &'d Ended,
     pub(crate) claim: &'d Claim,
+    pub(crate) claims: &'d Claims,
     pub(crate) took: Duration,
 }
 
@@ -48,6 +50,7 @@ pub(crate) fn run(facts: &DelegateFacts<'_>) -> Outcome {
             (Outcome::decided("EXECUTOR_FAILED", told(code, message)), "failure")
         }
     };
+    let outcome = reported(outcome, facts.claims);
     let outcome = match facts.ended.leftovers_killed {
         0 => outcome,
         n => outcome.and("LEFTOVERS_ENDED", format!("{n} processes outlived the executor and were ended")),
@@ -64,6 +67,26 @@ pub(crate) fn run(facts: &DelegateFacts<'_>) -> Outcome {
         None => outcome,
     };
     outcome.set(key("exit_code"), facts.ended.exit_code).set(key("claim"), claim)
+}
+
+/// What a RESPONSE says besides success or failure.
+fn reported(outcome: Outcome, claims: &Claims) -> Outcome {
+    let warned = claims.warnings.iter().take(FINDINGS_TRACED_MAX).fold(outcome, |outcome, warning| {
+        let (code, reason) = warning.split_once(": ").unwrap_or(("WARNING", warning));
+        outcome.and(code, reason)
+    });
+    let Some(report) = &claims.report else { return warned };
+    let partial = report.is_partial().then(|| "a part of the work".to_owned());
+    let count = |count: usize, what: &str| (count > 0).then(|| format!("{count} {what}"));
+    let parts = [
+        partial,
+        count(report.output_artifacts.len(), "artifacts"),
+        count(report.checkpoint_results.len(), "checkpoint results"),
+        count(report.warnings.len(), "warnings"),
+        count(report.errors.len(), "errors"),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { warned } else { warned.and("REPORTED", parts.join(", ")) }
 }
 
 /// What was not in force, and why.

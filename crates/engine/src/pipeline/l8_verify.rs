@@ -1,13 +1,19 @@
 //! L8: decides whether a task is done. A claim is not enough: checks that writ ran itself and the budget decide.
 
+use std::collections::BTreeMap;
+
 use contract::aocl::payload::Verification;
+use contract::aop::Code;
 use contract::domain::check::{CHECK_FAILED, CheckSeen, first_failed};
+use contract::domain::limits::FINDINGS_TRACED_MAX;
 use contract::domain::money::MicroUsd;
 use contract::domain::outside::Outside;
+use contract::domain::report::{CheckpointSeen, Difference};
 use contract::plan::Budget;
 
 use super::Outcome;
 use super::l7_delegate::{Claim, told};
+use crate::executor::failure;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -35,9 +41,14 @@ impl Verdict {
         match self {
             Verdict::Done { .. } => String::new(),
             Verdict::Withheld { reason, .. } => reason.clone(),
-            Verdict::Failed { rule: Some(_), message, .. } => message.clone(),
-            Verdict::Failed { code, rule: None, message } => told(code, message),
+            Verdict::Failed { rule: Some(CHECK_FAILED | CHECKPOINT_ABORTED), message, .. } => message.clone(),
+            Verdict::Failed { code, message, .. } => told(code, message),
         }
+    }
+
+    /// Whether the task must not be tried again.
+    pub(crate) fn is_aborted(&self) -> bool {
+        matches!(self, Verdict::Failed { rule: Some(CHECKPOINT_ABORTED), .. })
     }
 
     /// The same with its rule, for the record.
@@ -66,7 +77,19 @@ pub(crate) struct VerifyFacts<'s> {
     pub(crate) outside: Option<&'s Outside>,
     /// Why its evidence is withheld.
     pub(crate) withheld: &'s [String],
+    pub(crate) checkpoints: &'s [CheckpointSeen],
+    /// The checkpoint that failed and ends the task.
+    pub(crate) aborted: Option<&'s str>,
+    /// Where the executor's claims differ from what was seen.
+    pub(crate) findings: &'s [Difference],
+    /// Whether what is done is only a part of the work.
+    pub(crate) is_partial: bool,
 }
+
+/// The rules of failures that AOP has no code of their own for.
+const CHECKPOINT_ABORTED: &str = "checkpoint_aborted";
+const SCOPE_VIOLATION: &str = "scope_violation";
+const REFUSED: &str = "refused";
 
 pub(crate) fn run(facts: &VerifyFacts<'_>) -> Outcome<(Verdict, Verification)> {
     let verdict = judge(facts);
@@ -92,7 +115,7 @@ pub(crate) fn run(facts: &VerifyFacts<'_>) -> Outcome<(Verdict, Verification)> {
         }
     };
     let outside = facts.outside.filter(|outside| !outside.is_empty());
-    let mut outcome = Outcome::decided(decision, told);
+    let mut outcome = claimed(Outcome::decided(decision, told), facts, &verdict);
     if let Some(reason) = outside.and_then(Outside::unattributed) {
         outcome = outcome.and("UNATTRIBUTED", reason);
     }
@@ -105,9 +128,34 @@ pub(crate) fn run(facts: &VerifyFacts<'_>) -> Outcome<(Verdict, Verification)> {
         .giving((verdict, verification))
 }
 
+/// The checkpoints, and where the claims of the executor differ from what was seen.
+fn claimed(mut outcome: Outcome, facts: &VerifyFacts<'_>, verdict: &Verdict) -> Outcome {
+    let key = |field: &str| format!("C2.Task.t{}.{field}", facts.number);
+    if facts.is_partial && !matches!(verdict, Verdict::Failed { .. }) {
+        outcome = outcome.and("PARTIAL_SUCCESS", "only a part of the work is done");
+    }
+    for point in facts.checkpoints.iter().take(FINDINGS_TRACED_MAX) {
+        let problem = point.problem.as_deref().map(|problem| format!(": {problem}")).unwrap_or_default();
+        let reason = format!("{} {}{problem}", point.checkpoint_id, point.status);
+        outcome = outcome.and("CHECKPOINT", reason);
+    }
+    for finding in facts.findings.iter().take(FINDINGS_TRACED_MAX) {
+        outcome = outcome.and("FINDING", finding.told());
+    }
+    if let Some(more) = facts.findings.len().checked_sub(FINDINGS_TRACED_MAX + 1) {
+        outcome = outcome.and("FINDING", format!("{} more are in the attempt's report", more + 1));
+    }
+    if !facts.checkpoints.is_empty() {
+        let statuses = facts.checkpoints.iter().map(|point| (&point.checkpoint_id, point.status));
+        outcome = outcome.set(key("checkpoints"), statuses.collect::<BTreeMap<_, _>>());
+    }
+    if facts.findings.is_empty() { outcome } else { outcome.set(key("findings"), facts.findings.len()) }
+}
+
 /// The verdict where a layer refused to judge: nothing is granted.
 pub(crate) fn refused(reason: &str) -> (Verdict, Verification) {
-    let verdict = Verdict::Failed { code: "REFUSED".to_owned(), rule: None, message: reason.to_owned() };
+    let (code, message) = (Code::Unknown.as_str().to_owned(), reason.to_owned());
+    let verdict = Verdict::Failed { code, rule: Some(REFUSED), message };
     (verdict, verification("failed", reason.to_owned(), None))
 }
 
@@ -121,7 +169,9 @@ fn judge(facts: &VerifyFacts<'_>) -> Verdict {
     let unchecked =
         |message| Verdict::Failed { code: "E_UNKNOWN".to_owned(), rule: Some(CHECK_FAILED), message };
     if let Claim::Failure { code, message } = facts.claim {
-        return failed(code, message.clone());
+        // Whoever made the claim: nothing but the codes of AOP is recorded.
+        let Claim::Failure { code, message } = failure(code, message) else { unreachable!("BUG: a failure") };
+        return failed(&code, message);
     }
     if let (Some(cost), Some(max)) = (facts.cost, facts.budget.cost)
         && cost > max
@@ -134,10 +184,14 @@ fn judge(facts: &VerifyFacts<'_>) -> Verdict {
         return failed("E_COST_LIMIT_EXCEEDED", format!("it used {tokens} tokens, the budget is {max}"));
     }
     if let Some(check) = first_failed(facts.checks) {
-        return unchecked(check.fault());
+        let Some(id) = facts.aborted else { return unchecked(check.fault()) };
+        let (code, rule) = (Code::Unknown.as_str().to_owned(), Some(CHECKPOINT_ABORTED));
+        let message = format!("checkpoint {id} ends the task: {}", check.fault());
+        return Verdict::Failed { code, rule, message };
     }
-    if let Some(reason) = facts.outside.and_then(Outside::refusal) {
-        return failed("SCOPE_VIOLATION", reason);
+    if let Some(message) = facts.outside.and_then(Outside::refusal) {
+        let (code, rule) = (Code::PermissionDenied.as_str().to_owned(), Some(SCOPE_VIOLATION));
+        return Verdict::Failed { code, rule, message };
     }
     if facts.checks.len() < facts.checks_expected {
         return unchecked("not every check was run".to_owned());

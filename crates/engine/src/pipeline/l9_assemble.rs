@@ -1,5 +1,6 @@
 //! L9: assembles the run's answer from the ends of its tasks.
 
+use contract::aop::response::FinalSignal;
 use contract::domain::attempt::Attempt;
 use contract::domain::limits;
 use contract::domain::run::{NewRun, RunState};
@@ -111,7 +112,10 @@ fn judge(tasks: &[(Task, Vec<Attempt>)], end: &End) -> (RunState, &'static str, 
         End::Worked if done == tasks.len() => {
             let claimed = tasks.iter().filter(|(task, _)| task.evidence == Some(Evidence::Claimed)).count();
             let note = if claimed == 0 { String::new() } else { format!(", {claimed} only claimed") };
-            (RunState::Done, "SUCCESS", format!("{done} of {done} tasks done{note}"))
+            let partial = tasks.iter().filter(|(_, attempts)| is_partial(attempts)).count();
+            let signal = if partial == 0 { "SUCCESS" } else { "PARTIAL_SUCCESS" };
+            let part = if partial == 0 { String::new() } else { format!(", {partial} only in part") };
+            (RunState::Done, signal, format!("{done} of {done} tasks done{part}{note}"))
         }
         End::Worked if failed + canceled + done < tasks.len() => {
             let waiting = tasks.len() - failed - canceled - done;
@@ -128,6 +132,12 @@ fn judge(tasks: &[(Task, Vec<Attempt>)], end: &End) -> (RunState, &'static str, 
             (RunState::Failed, signal, reason)
         }
     }
+}
+
+/// Whether the last attempt of a task did only a part of the work.
+fn is_partial(attempts: &[Attempt]) -> bool {
+    let outcome = attempts.last().and_then(|last| last.outcome.as_ref());
+    outcome.is_some_and(|outcome| outcome.final_signal == Some(FinalSignal::PartialSuccess))
 }
 
 /// The evidence about the decision that an AEE task required, at the level it required.

@@ -84,6 +84,17 @@ pub struct Fault {
     pub errno: Option<i32>,
 }
 
+/// How the message about a program begins that could not be started.
+pub(in crate::supervisor) const NOT_STARTED: &str = "could not start";
+
+impl Fault {
+    /// Whether there is no such program.
+    pub fn is_missing_program(&self) -> bool {
+        let is_missing = self.errno == Some(rustix::io::Errno::NOENT.raw_os_error());
+        is_missing && self.message.starts_with(NOT_STARTED)
+    }
+}
+
 /// Kinds that go to a shim have capital letters, the others small ones. A log keeps the two kinds of output too.
 pub mod kind {
     pub(super) const LAUNCH: u8 = b'L';

@@ -1,7 +1,8 @@
 //! Shows a run with its tasks and attempts.
 
-use contract::domain::attempt::Attempt;
+use contract::domain::attempt::{Attempt, Outcome};
 use contract::domain::check::{CheckSeen, first_failed};
+use contract::domain::limits;
 use contract::domain::run::{DocumentKind, Run, RunId};
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Task, TaskId};
@@ -177,5 +178,29 @@ pub fn task_line(task: &Task, attempts: &[Attempt]) -> Value {
     if let Some(outside) = outcome.and_then(|outcome| outcome.outside.as_ref()) {
         line["outside"] = json!(outside);
     }
+    if let Some(outcome) = outcome {
+        add_claims(&mut line, outcome);
+    }
     line
+}
+
+/// What the executor reported, as far as people have to know it. All of it is in the attempt.
+fn add_claims(line: &mut Value, outcome: &Outcome) {
+    if let Some(signal) = outcome.final_signal {
+        line["final_signal"] = json!(signal);
+    }
+    if !outcome.checkpoints.is_empty() {
+        line["checkpoints"] = json!(outcome.checkpoints);
+    }
+    let report = outcome.report.as_deref();
+    let findings = report.map_or(&[][..], |report| &report.findings);
+    if !findings.is_empty() {
+        line["findings"] = json!(&findings[..findings.len().min(limits::FINDINGS_TRACED_MAX)]);
+    }
+    let reported = report.map_or(&[][..], |report| &report.warnings);
+    let warnings = outcome.warnings.iter().chain(reported).take(limits::FINDINGS_TRACED_MAX);
+    let warnings: Vec<&String> = warnings.collect();
+    if !warnings.is_empty() {
+        line["warnings"] = json!(warnings);
+    }
 }

@@ -35,7 +35,9 @@ pub struct Request {
 fn show(cx: &mut Context, request: &Request) -> Result<TaskView> {
     let task = get(cx, &request.id).map_err(not_found)?;
     let checks_seen = super::checks_seen(&cx.store.read()?, &task)?;
-    Ok(TaskView { checks_seen, ..TaskView::from(&task) })
+    let last = attempts(cx, &task.id)?.pop().and_then(|last| last.outcome);
+    let report = last.and_then(|outcome| outcome.report);
+    Ok(TaskView { checks_seen, report, ..TaskView::from(&task) })
 }
 
 /// The task with this name.

@@ -290,6 +290,7 @@ fn seen(passed: bool) -> CheckSeen {
         output_tail: String::new(),
         problem: None,
         ran: None,
+        tolerated: false,
     }
 }
 

@@ -36,6 +36,7 @@ fn seen(passed: bool) -> CheckSeen {
         output_tail: String::new(),
         problem: None,
         ran: None,
+        tolerated: false,
     }
 }
 

@@ -321,6 +321,7 @@ fn planned(done: bool) -> Crew {
             output_tail: String::new(),
             problem: None,
             ran: None,
+            tolerated: false,
         };
         crew.submit(result, vec![seen]).unwrap();
     }

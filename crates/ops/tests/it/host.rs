@@ -136,6 +136,7 @@ pub(crate) fn passed(check: &Check) -> CheckSeen {
         output_tail: String::new(),
         problem: None,
         ran: None,
+        tolerated: false,
     }
 }
 

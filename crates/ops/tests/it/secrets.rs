@@ -164,6 +164,7 @@ fn what_an_engine_writes_down_is_scrubbed() {
         output_tail: TEXT.to_owned(),
         problem: Some(TEXT.to_owned()),
         ran: None,
+        tolerated: false,
     };
     let outcome = Outcome {
         message: TEXT.to_owned(),

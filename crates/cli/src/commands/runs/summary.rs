@@ -7,7 +7,7 @@ use contract::domain::time::human_duration;
 use contract::json::Value;
 use ops::run::show::{self, TaskOfRun};
 
-use super::{confinement, name, rollback, took_over, unattributed};
+use super::{claims, confinement, name, rollback, took_over, unattributed};
 use crate::failed_check;
 use crate::output::one_line;
 use crate::screen::columns;
@@ -48,6 +48,7 @@ pub(super) fn summary(shown: &show::Answer) -> String {
         }
         let outcome = task.attempts.last().and_then(|last| last.outcome.as_ref());
         text.push_str(&unattributed(outcome, "  "));
+        text.push_str(&last.map(|last| claims::summary(last, "  ")).unwrap_or_default());
     }
     text.push_str(&confinement::summary(&shown.tasks));
     let reason = shown.result.get("reason").and_then(Value::as_str).unwrap_or("");

@@ -8,6 +8,7 @@ use ops::task::WAITS;
 use ops::task::get::{Get, Request, open_dependencies};
 
 use crate::app::Globals;
+use crate::commands::runs::claims;
 use crate::output::{Format, Output, one_line};
 use crate::{host, inside};
 
@@ -42,6 +43,10 @@ fn text(task: &TaskView, needed: &[TaskView]) -> String {
     }
     if let Some(reason) = &task.withheld {
         text.push_str(&format!("  only claimed: {}\n", one_line(reason)));
+    }
+    if let Some(report) = &task.report {
+        text.push_str(&claims::reported(report, "  "));
+        text.push_str(&claims::differences(report, "  "));
     }
     for task in needed {
         text.push_str(&format!("  waits for {}\n", super::line(task)));

@@ -250,6 +250,7 @@ fn a_task_of_a_run_shows_its_checks_and_the_one_that_failed_and_is_not_closed_by
         output_tail: "running 1 test\ntest parses ... FAILED\n".to_owned(),
         problem: None,
         ran: None,
+        tolerated: false,
     }));
     let composed = compose(&found, 1500);
     assert_eq!(composed.brief.next_action, "make this check pass: cargo test: exit 101");

@@ -68,6 +68,7 @@ fn the_next_attempt_sees_what_the_failed_check_printed() {
         output_tail: format!("{}\u{1b}[31m\n\n", printed.join("\n")),
         problem: Some("exit 2, expected 0".to_owned()),
         ran: None,
+        tolerated: false,
     }];
     let text = brief(super::run(&facts(&subject, std::slice::from_ref(&first))));
     assert!(text.contains("> `make test` printed at its end:\n>   line 11\n"), "{text}");

@@ -5,7 +5,8 @@ use crate::pipeline::outcome::Next;
 use crate::pipeline::samples::{decisions, delta};
 
 fn returned(ended: &Ended, claim: &Claim) -> Outcome {
-    super::run(&DelegateFacts { number: 1, ended, claim, took: Duration::from_secs(2) })
+    let (claims, took) = (&Claims::default(), Duration::from_secs(2));
+    super::run(&DelegateFacts { number: 1, ended, claim, claims, took })
 }
 
 #[test]

@@ -15,6 +15,7 @@ fn seen(passed: bool) -> CheckSeen {
         output_tail: String::new(),
         problem: (!passed).then(|| "exit 1, expected 0".to_owned()),
         ran: None,
+        tolerated: false,
     }
 }
 
@@ -30,6 +31,10 @@ fn facts<'s>(claim: &'s Claim, checks: &'s [CheckSeen]) -> VerifyFacts<'s> {
         tree_digest: Some("sha256:1"),
         outside: None,
         withheld: &[],
+        checkpoints: &[],
+        aborted: None,
+        findings: &[],
+        is_partial: false,
     }
 }
 
@@ -133,6 +138,74 @@ fn work_over_its_budget_is_not_done_and_work_at_it_is() {
 #[test]
 fn a_layer_that_refuses_grants_nothing() {
     let (verdict, verification) = refused("no answer");
-    assert_eq!(verdict, failed("REFUSED", "no answer"));
+    let (code, message) = ("E_UNKNOWN".to_owned(), "no answer".to_owned());
+    assert_eq!(verdict, Verdict::Failed { code, rule: Some("refused"), message });
     assert_eq!((verification.status.as_str(), verification.confidence), ("failed", None));
+}
+
+#[test]
+fn every_verdict_has_a_code_of_aop() {
+    let outside = Outside { forbidden: vec!["a".to_owned()], ..Outside::default() };
+    let words = ["E_TIMEOUT", "E_ABORTED", "SCOPE_VIOLATION", "", "rate limited", "E_TEST_FAILURE"];
+    let claims = words.map(|word| Claim::Failure { code: word.to_owned(), message: "m".to_owned() });
+    let budget = Budget { cost: Some(MicroUsd(0)), tokens: Some(0) };
+    for claim in claims.iter().chain([&Claim::Success]) {
+        for checks in [&[][..], &[seen(true)], &[seen(false)]] {
+            for outside in [None, Some(&outside)] {
+                for (aborted, cost) in [(None, None), (Some("C"), Some(MicroUsd(1)))] {
+                    let facts = VerifyFacts { aborted, cost, budget, outside, ..facts(claim, checks) };
+                    let Verdict::Failed { code, message, .. } = judge(&facts) else { continue };
+                    assert!(Code::parse(&code).is_some(), "{code}: {message}");
+                }
+            }
+        }
+    }
+    let Verdict::Failed { code, message, .. } = judge(&facts(&claims[5], &[])) else { panic!("it failed") };
+    assert_eq!((code.as_str(), message.as_str()), ("E_UNKNOWN", "E_TEST_FAILURE: m"));
+}
+
+#[test]
+fn a_checkpoint_that_aborts_ends_the_task_and_one_that_does_not_only_fails_the_attempt() {
+    let checks = [seen(false)];
+    let aborting = VerifyFacts { aborted: Some("C-1"), ..facts(&Claim::Success, &checks) };
+    let verdict = judge(&aborting);
+    assert!(verdict.is_aborted(), "{verdict:?}");
+    let expected = "checkpoint C-1 ends the task: check `make test` failed: exit 1, expected 0";
+    assert_eq!(verdict.told(), expected);
+    assert!(!judge(&facts(&Claim::Success, &checks)).is_aborted());
+}
+
+#[test]
+fn a_tolerated_check_does_not_fail_the_task() {
+    let checks = [CheckSeen { tolerated: true, ..seen(false) }, seen(true)];
+    assert_eq!(judge(&facts(&Claim::Success, &checks)), Verdict::Done { verified: true });
+}
+
+#[test]
+fn findings_and_checkpoints_are_recorded_and_decide_nothing() {
+    let findings = [Difference::new("output_artifacts[a].hash", "x", "y")];
+    let point = CheckpointSeen {
+        checkpoint_id: "C-1".to_owned(),
+        phase_id: "P".to_owned(),
+        status: contract::aop::task::CheckpointStatus::Pass,
+        problem: None,
+    };
+    let checks = [seen(true)];
+    let facts = VerifyFacts {
+        findings: &findings,
+        checkpoints: &[point],
+        is_partial: true,
+        ..facts(&Claim::Success, &checks)
+    };
+    let outcome = super::run(&facts);
+    assert_eq!(
+        decisions(&outcome),
+        [
+            "VERIFIED: 1 of 1 checks passed",
+            "PARTIAL_SUCCESS: only a part of the work is done",
+            "CHECKPOINT: C-1 PASS",
+            "FINDING: output_artifacts[a].hash: claimed x, seen y",
+        ]
+    );
+    assert_eq!(delta(&outcome)["C2.Task.t1.checkpoints"], json!({"C-1": "PASS"}));
 }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 
 use super::link::Link;
-use crate::supervisor::frame::{Fault, OUTPUT_BYTES_MAX, kind};
+use crate::supervisor::frame::{Fault, NOT_STARTED, OUTPUT_BYTES_MAX, kind};
 use crate::supervisor::launch::{LaunchSpec, Stdin};
 use crate::supervisor::mark::VARIABLE;
 use crate::supervisor::sandbox::{Barrier, failed_step};
@@ -59,7 +59,7 @@ impl Executor {
             Ok(_) => return Err(fault(&format!("could not work in {cwd}"), &Errno::NOTDIR.into())),
             Err(error) => return Err(fault(&format!("could not work in {cwd}"), &error)),
         }
-        let attempted = format!("could not start {}", program.display());
+        let attempted = format!("{NOT_STARTED} {}", program.display());
         let mut command = command(program, arguments, &spec);
         let attached = barrier.map(|barrier| barrier.attach(&mut command)).transpose();
         let progress = attached.map_err(|error| fault("could not prepare the sandbox", &error))?.flatten();

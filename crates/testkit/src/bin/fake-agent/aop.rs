@@ -1,5 +1,8 @@
-//! The messages of the execution contract, good and bad. Times are fixed, so that output can be compared.
+//! The messages of the execution contract, good and bad. Times of events are fixed, so that output can be compared.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use contract::domain::time::Timestamp;
 use serde_json::{Value, json};
 
 use crate::script::Step;
@@ -7,7 +10,6 @@ use crate::script::Step;
 const AOP_VERSION: &str = "2.0.2-C";
 const SCHEMA_VERSION: &str = "2.0.2";
 const STARTED_AT: &str = "2026-01-01T12:00:00Z";
-const ENDED_AT: &str = "2026-01-01T12:00:01Z";
 
 /// Noise as real agents print it: a banner, a bare value, a broken line, bytes that are not UTF-8.
 pub(crate) const GARBAGE: &[u8] =
@@ -88,7 +90,7 @@ impl Messages {
                 "actions": ["did the steps of the script"],
                 "output_artifacts": self.written.iter().map(artifact).collect::<Vec<_>>(),
             },
-            "timing": {"started_at": STARTED_AT, "completed_at": ENDED_AT, "duration_seconds": 1},
+            "timing": {"started_at": now(), "completed_at": now(), "duration_seconds": 1},
         });
         if let Some(cost_usd) = self.cost_usd {
             response["cost_tracking"] =
@@ -96,6 +98,12 @@ impl Messages {
         }
         response
     }
+}
+
+/// A RESPONSE says when the work was done, and writ compares that with what it saw.
+fn now() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)).to_string()
 }
 
 fn artifact(written: &Written) -> Value {

@@ -1,0 +1,80 @@
+//! Looks at what a RESPONSE claims: files, times, checkpoints.
+
+use std::path::Path;
+
+use contract::domain::checkpoint;
+use contract::domain::report::{ArtifactReport, ArtifactSeen};
+use contract::domain::scope::Scope;
+use contract::aop::response::ArtifactStatus;
+
+use super::Dispatcher;
+use crate::claimed_file::{self, Found};
+use crate::live::Live;
+use crate::snapshots::{Before, Known};
+
+impl Dispatcher<'_> {
+    /// Looks at the files that a RESPONSE names, as the executor left them.
+    pub(super) fn look_at_claims(&mut self, task: usize) {
+        let Some(mut report) = self.live_mut(task).claims.report.take() else { return };
+        let (started, ended) = (self.live[&task].started_at, self.cx.now().at);
+        if let Some(timing) = &mut report.timing {
+            (timing.seen_started_at, timing.seen_ended_at) = (Some(started), Some(ended));
+        }
+        let before = self.settings.snapshots.before(&self.live[&task].attempt.id);
+        for made in report.output_artifacts.iter_mut().filter(|made| made.kind.eq_ignore_ascii_case("FILE")) {
+            made.seen = Some(self.look_at_artifact(task, made, before.as_ref()));
+        }
+        self.live_mut(task).claims.report = Some(report);
+    }
+
+    fn look_at_artifact(&self, task: usize, made: &ArtifactReport, before: Option<&Before>) -> ArtifactSeen {
+        let problem = |problem: String| ArtifactSeen { problem: Some(problem), ..ArtifactSeen::default() };
+        let path = match self.path_inside(task, &made.path) {
+            Ok(path) => path,
+            Err(why) => return problem(why),
+        };
+        let was = before.map_or(Known::Unknown, |before| before.at(&path));
+        match claimed_file::look(self.directory(task), &path) {
+            Ok(Found::File { digest, size }) => ArtifactSeen {
+                status: match was {
+                    Known::Unknown => None,
+                    Known::Absent => Some(ArtifactStatus::Created),
+                    Known::File(old) if contract::digest::printed(&old) == digest => {
+                        Some(ArtifactStatus::Unchanged)
+                    }
+                    Known::File(_) => Some(ArtifactStatus::Updated),
+                },
+                digest: Some(digest),
+                size_bytes: Some(size),
+                problem: None,
+            },
+            Ok(Found::Nothing) => ArtifactSeen {
+                status: match was {
+                    Known::File(_) => Some(ArtifactStatus::Deleted),
+                    Known::Unknown | Known::Absent => None,
+                },
+                ..ArtifactSeen::default()
+            },
+            Err(why) => problem(why),
+        }
+    }
+
+    /// A path that a document or an executor names, seen from where the task works.
+    pub(super) fn path_inside(&self, task: usize, path: &str) -> Result<String, String> {
+        let outside = || format!("`{path}` is outside the workspace");
+        let roots = [self.directory(task), Path::new(&self.run.asked.workspace)];
+        let scope = roots.iter().find_map(|root| Scope::parse(path, root.to_str()).ok());
+        let scope = scope.ok_or_else(outside)?;
+        if scope.is_absolute() { Err(outside()) } else { Ok(scope.as_str().to_owned()) }
+    }
+
+    /// Finds where the claims differ from what was seen.
+    pub(super) fn compare_claims(&self, task: usize, live: &mut Live) {
+        let own = checkpoint::seen(&self.part(task).spec.checkpoints, &live.seen);
+        let asked = self.aop(task).map(|asked| asked.target.model.as_str());
+        let model = live.attempt.model.as_deref().or(asked).map(str::to_owned);
+        if let Some(report) = &mut live.claims.report {
+            report.compare(model.as_deref(), &own);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What an executor claims about its work in its RESPONSE.
+
+use contract::aop::codes::Code;
+use contract::aop::limits::ACTIONS_SOFT;
+use contract::aop::response::{FinalSignal, Response, State};
+use contract::domain::report::Report;
+use contract::secrets::Hidden;
+
+/// What a RESPONSE claims.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Claims {
+    /// `None` if there was no RESPONSE.
+    pub(crate) report: Option<Box<Report>>,
+    /// What its form gives reason to say.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Claims {
+    pub(crate) fn of(response: Option<&Response>, hidden: &Hidden) -> Self {
+        let Some(response) = response else { return Self::default() };
+        let report = Report::of(response, &|text| hidden.clean(text).into_owned());
+        let actions = response.execution_summary.as_ref().map_or(0, |summary| summary.actions.len());
+        let code = Code::PayloadSizeWarning.as_str();
+        let warnings = (actions > ACTIONS_SOFT).then(|| {
+            format!("{code}: execution_summary.actions has {actions} entries; at most {ACTIONS_SOFT} are recommended")
+        });
+        Self { report: Some(Box::new(report)), warnings: warnings.into_iter().collect() }
+    }
+
+    /// Whether the executor says that only a part of the work is done.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.report.as_ref().is_some_and(|report| report.is_partial())
+    }
+
+    /// Whether the executor says that it gave up.
+    pub(crate) fn is_aborted(&self) -> bool {
+        self.report.as_ref().is_some_and(|report| {
+            report.state == State::Aborted || report.final_signal == Some(FinalSignal::Aborted)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use contract::aop::response::{Agent, ExecutionSummary, TaskStatus};
+    use contract::aop::task::Provider;
+
+    use super::*;
+
+    fn response(actions: usize) -> Response {
+        let (name, model) = ("emma".to_owned(), "m".to_owned());
+        let agent = Agent { name, provider: Provider::Other, model, extensions: None };
+        let (state, final_signal) = (State::Completed, Some(FinalSignal::PartialSuccess));
+        let status = TaskStatus { state, final_signal, message: None, extensions: None };
+        let mut response = Response::new("S", "T", agent, status);
+        let actions = vec!["did it".to_owned(); actions];
+        response.execution_summary = Some(ExecutionSummary { actions, ..ExecutionSummary::default() });
+        response
+    }
+
+    #[test]
+    fn more_actions_than_recommended_are_a_warning_and_as_many_are_none() {
+        let warnings = |actions| Claims::of(Some(&response(actions)), &Hidden::default()).warnings;
+        assert_eq!(warnings(200), Vec::<String>::new());
+        let expected = "E_PAYLOAD_SIZE_WARNING: execution_summary.actions has 201 entries; at most 200 are recommended";
+        assert_eq!(warnings(201), [expected]);
+    }
+
+    #[test]
+    fn only_a_response_can_claim_a_part() {
+        assert!(Claims::of(Some(&response(1)), &Hidden::default()).is_partial());
+        assert!(!Claims::default().is_partial() && !Claims::default().is_aborted());
+    }
+}
