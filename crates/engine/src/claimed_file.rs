@@ -27,7 +27,11 @@ pub(crate) fn look(root: &Path, path: &str) -> Result<Found, String> {
         return Err(too_large());
     }
     let digested = regular_file::digest(&mut file, limits::CLAIMED_FILE_BYTES_MAX).map_err(told)?;
-    if digested.is_whole { Ok(Found::File { digest: digested.running.finish(), size }) } else { Err(too_large()) }
+    if digested.is_whole {
+        Ok(Found::File { digest: digested.running.finish(), size })
+    } else {
+        Err(too_large())
+    }
 }
 
 #[cfg(test)]

@@ -45,7 +45,8 @@ impl Decision {
 
 /// `checks` are the results of the task's checks, as far as they were run.
 pub(crate) fn decide(expected: usize, checks: &[CheckSeen], may_rerun: bool) -> Decision {
-    let verified = expected > 0 && checks.len() == expected && checks.iter().all(CheckSeen::is_passed_or_tolerated);
+    let verified =
+        expected > 0 && checks.len() == expected && checks.iter().all(CheckSeen::is_passed_or_tolerated);
     match (verified, may_rerun) {
         (true, _) => Decision::Verified,
         (false, true) => Decision::Rerun,

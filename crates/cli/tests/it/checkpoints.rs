@@ -67,7 +67,8 @@ fn the_artifacts_of_a_checkpoint_must_exist_before_it_is_validated() {
 #[test]
 fn a_checkpoint_that_retries_fails_the_attempt_and_is_tried_again() {
     let cli = writ();
-    let again = with(point("C-1", "sh -c 'test $(wc -l < out) -eq 2'"), json!({"recovery_strategy": "RETRY"}));
+    let again =
+        with(point("C-1", "sh -c 'test $(wc -l < out) -eq 2'"), json!({"recovery_strategy": "RETRY"}));
     let phases = vec![phase(1, vec![again, point("C-2", "true")])];
     let policy = json!({"execution_policy": {"max_retries": 2, "retry_backoff_seconds": [0]}});
     let worked = work(&cli, &with(task(&cli, "append out x; aop-success", phases), policy)).succeeded();

@@ -70,7 +70,8 @@ fn everything_that_a_response_says_is_kept_and_shown() {
     for text in ["reported COMPLETED SUCCESS: all fine", "did: wrote", "error: one", "warning: it was late"] {
         assert!(shown.contains(text), "{text}\n{shown}");
     }
-    let got = cli.run(["task", "get", "--id", &worked.task_id("T-1"), "--output", "json"]).success().stdout.clone();
+    let got =
+        cli.run(["task", "get", "--id", &worked.task_id("T-1"), "--output", "json"]).success().stdout.clone();
     assert!(got.contains("all fine"), "{got}");
 }
 
@@ -80,7 +81,10 @@ fn a_false_hash_size_or_status_is_a_finding_and_does_not_fail_the_task() {
     cli.scratch().write("project/old.txt", "old");
     let made = |path: &str, fields: Value| with(json!({"type": "FILE", "path": path}), fields);
     let artifacts = json!([
-        made("out.txt", json!({"status": "CREATED", "hash": contract::digest::of_bytes(b"xy\n"), "size_bytes": 3})),
+        made(
+            "out.txt",
+            json!({"status": "CREATED", "hash": contract::digest::of_bytes(b"xy\n"), "size_bytes": 3})
+        ),
         made("old.txt", json!({"status": "UPDATED", "hash": "sha256:00", "size_bytes": 99})),
         made("gone.txt", json!({"status": "CREATED"})),
         made("../elsewhere.txt", json!({"status": "CREATED"})),
@@ -217,6 +221,7 @@ fn a_code_that_aop_does_not_have_is_unknown_and_stays_readable() {
     let worked = work(&cli, &answering(&cli, "", failed)).failed();
     assert_eq!(worked.task("T-1")["code"], "E_UNKNOWN");
     assert_eq!(worked.reason("T-1"), "E_UNKNOWN: E_TEAPOT: FAILURE no");
-    let error = json!({"error_code": "E_TEAPOT", "message": "short and stout", "recovery_suggestions": ["boil"]});
+    let error =
+        json!({"error_code": "E_TEAPOT", "message": "short and stout", "recovery_suggestions": ["boil"]});
     assert_eq!(report(&worked)["error"], error);
 }

@@ -54,9 +54,8 @@ pub fn not_run(checkpoints: &[Checkpoint], check: usize) -> std::ops::Range<usiz
 
 /// The checkpoint that ends the task, if one that failed does.
 pub fn aborted<'c>(checkpoints: &'c [Checkpoint], checks: &[CheckSeen]) -> Option<&'c str> {
-    let has_failed = |each: &&Checkpoint| {
-        each.recovery == Recovery::Abort && first_failed(each, checks).is_some()
-    };
+    let has_failed =
+        |each: &&Checkpoint| each.recovery == Recovery::Abort && first_failed(each, checks).is_some();
     checkpoints.iter().find(has_failed).map(|each| each.id.as_str())
 }
 

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use contract::aop::response::ArtifactStatus;
 use contract::domain::checkpoint;
 use contract::domain::report::{ArtifactReport, ArtifactSeen};
 use contract::domain::scope::Scope;
-use contract::aop::response::ArtifactStatus;
 
 use super::Dispatcher;
 use crate::claimed_file::{self, Found};

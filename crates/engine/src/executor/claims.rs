@@ -62,7 +62,8 @@ mod tests {
     fn more_actions_than_recommended_are_a_warning_and_as_many_are_none() {
         let warnings = |actions| Claims::of(Some(&response(actions)), &Hidden::default()).warnings;
         assert_eq!(warnings(200), Vec::<String>::new());
-        let expected = "E_PAYLOAD_SIZE_WARNING: execution_summary.actions has 201 entries; at most 200 are recommended";
+        let expected =
+            "E_PAYLOAD_SIZE_WARNING: execution_summary.actions has 201 entries; at most 200 are recommended";
         assert_eq!(warnings(201), [expected]);
     }
 

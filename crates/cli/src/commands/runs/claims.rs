@@ -33,7 +33,10 @@ pub(super) fn text(attempt: &Attempt, indent: &str) -> String {
     }
     for point in &outcome.checkpoints {
         let problem = point.problem.as_deref().map(|problem| format!(": {problem}")).unwrap_or_default();
-        text.push_str(&line(indent, &format!("checkpoint {} {}{problem}", point.checkpoint_id, point.status)));
+        text.push_str(&line(
+            indent,
+            &format!("checkpoint {} {}{problem}", point.checkpoint_id, point.status),
+        ));
     }
     if let Some(report) = &outcome.report {
         text.push_str(&reported(report, indent));

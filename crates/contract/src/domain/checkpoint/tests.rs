@@ -41,7 +41,8 @@ fn a_checkpoint_is_what_its_checks_show() {
 fn the_strategy_of_a_checkpoint_holds_for_each_of_its_checks_and_no_other() {
     let points = [point("A", 1, 2, Recovery::Continue), point("B", 3, 1, Recovery::Abort)];
     let found: Vec<Recovery> = (0..5).map(|check| recovery(&points, check)).collect();
-    let expected = [Recovery::Retry, Recovery::Continue, Recovery::Continue, Recovery::Abort, Recovery::Retry];
+    let expected =
+        [Recovery::Retry, Recovery::Continue, Recovery::Continue, Recovery::Abort, Recovery::Retry];
     assert_eq!(found, expected);
     let ends: Vec<usize> = (0..4).map(|check| not_run(&points, check).len()).collect();
     assert_eq!(ends, [0, 1, 0, 0]);

@@ -113,8 +113,7 @@ fn a_checkpoint_result_that_writ_did_not_see_is_a_finding() {
         problem: problem.map(str::to_owned),
     };
     let said = |word: &str, own: &[CheckpointSeen]| {
-        let mut report =
-            report(json!({"checkpoint_results": [{"checkpoint_id": "C", "status": word}]}));
+        let mut report = report(json!({"checkpoint_results": [{"checkpoint_id": "C", "status": word}]}));
         report.compare(None, own);
         report.findings.iter().map(Difference::told).collect::<Vec<_>>()
     };
@@ -124,7 +123,10 @@ fn a_checkpoint_result_that_writ_did_not_see_is_a_finding() {
     let fail = [own(CheckpointStatus::Fail, Some("exit 1"))];
     assert_eq!(said("PASS", &fail), ["checkpoint_results[C]: claimed PASS, seen FAIL: exit 1"]);
     assert!(said("PASS", &[own(CheckpointStatus::Pending, None)]).is_empty());
-    assert_eq!(said("PASS", &[]), ["checkpoint_results[C]: claimed PASS, seen the TASK has no such checkpoint"]);
+    assert_eq!(
+        said("PASS", &[]),
+        ["checkpoint_results[C]: claimed PASS, seen the TASK has no such checkpoint"]
+    );
 }
 
 #[test]
