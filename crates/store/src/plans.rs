@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use contract::domain::artifact::NewArtifact;
-use contract::domain::attempt::{AttemptState, NewAttempt, Outcome};
+use contract::domain::attempt::{AttemptState, NewAttempt};
 use contract::domain::change::Change;
 use contract::domain::id::{Id, Kind, mint};
 use contract::domain::memory::{MemoryKind, NewMemory, Place, ValueType};
@@ -411,7 +411,7 @@ fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
         Change::AttemptEnded {
             attempt_id: id(4),
             state: AttemptState::Succeeded,
-            outcome: Outcome::default(),
+            outcome: Box::default(),
         },
     ]
 }

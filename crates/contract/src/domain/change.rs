@@ -139,7 +139,7 @@ pub enum Change {
     AttemptEnded {
         attempt_id: AttemptId,
         state: AttemptState,
-        outcome: Outcome,
+        outcome: Box<Outcome>,
     },
     /// A rollback or redo began or ended. `attempt_id` is the newest attempt that it covers.
     AttemptRolledBack {

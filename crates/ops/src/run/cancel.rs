@@ -1,5 +1,7 @@
 //! Cancels a run or a task.
 
+use contract::aop::Code;
+use contract::aop::response::FinalSignal;
 use contract::domain::attempt::{AttemptState, Outcome};
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
@@ -164,8 +166,13 @@ fn cancel_task(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<A
 /// stay until their lease ends, because its children may take a moment longer to end than it did.
 fn end_attempts(work: &mut EventWriter<'_, '_>, run: &Run) -> Result<()> {
     for attempt in work.tx.open_attempts(&run.asked.id)? {
-        let outcome =
-            Outcome { message: "canceled after its engine had ended".to_owned(), ..Outcome::default() };
+        let outcome = Box::new(Outcome {
+            code: Some(Code::Unknown.as_str().to_owned()),
+            rule: Some("canceled".to_owned()),
+            message: "canceled after its engine had ended".to_owned(),
+            final_signal: Some(FinalSignal::Aborted),
+            ..Outcome::default()
+        });
         let state = AttemptState::Interrupted;
         let about = About { task_id: Some(attempt.begun.task_id.clone()), ..super::about(run) };
         let ended = Change::AttemptEnded { attempt_id: attempt.begun.id, state, outcome };

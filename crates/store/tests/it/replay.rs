@@ -282,7 +282,7 @@ impl World<'_> {
             }
             Step::EndAttempt { attempt, state } => {
                 let attempt_id = model.attempts[chosen(&model.attempts, *attempt)?].clone();
-                let outcome = Outcome { exit_code: Some(1), ..Outcome::default() };
+                let outcome = Box::new(Outcome { exit_code: Some(1), ..Outcome::default() });
                 self.change(&Change::AttemptEnded { attempt_id, state: *state, outcome });
             }
             Step::RollBack { attempt, direction } => {

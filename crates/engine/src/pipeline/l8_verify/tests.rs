@@ -153,7 +153,7 @@ fn every_verdict_has_a_code_of_aop() {
         for checks in [&[][..], &[seen(true)], &[seen(false)]] {
             for outside in [None, Some(&outside)] {
                 for (aborted, cost) in [(None, None), (Some("C"), Some(MicroUsd(1)))] {
-                    let facts = VerifyFacts { aborted, cost, budget, outside, ..facts(claim, checks) };
+                    let facts = VerifyFacts { budget, cost, outside, aborted, ..facts(claim, checks) };
                     let Verdict::Failed { code, message, .. } = judge(&facts) else { continue };
                     assert!(Code::parse(&code).is_some(), "{code}: {message}");
                 }

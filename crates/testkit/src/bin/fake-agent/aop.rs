@@ -101,6 +101,7 @@ impl Messages {
 }
 
 /// A RESPONSE says when the work was done, and writ compares that with what it saw.
+#[expect(clippy::disallowed_methods, reason = "the clock of another program")]
 fn now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX)).to_string()
