@@ -408,11 +408,7 @@ fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
         Change::AgentFocused { agent: "a".to_owned(), task_id: Some(id(2)), project_id: None },
         moved(Status::Todo, Status::Done),
         Change::AttemptStarted { attempt },
-        Change::AttemptEnded {
-            attempt_id: id(4),
-            state: AttemptState::Succeeded,
-            outcome: Box::default(),
-        },
+        Change::AttemptEnded { attempt_id: id(4), state: AttemptState::Succeeded, outcome: Box::default() },
     ]
 }
 

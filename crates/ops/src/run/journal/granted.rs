@@ -71,7 +71,8 @@ pub(super) fn end(
     let outcome = scrubbed_outcome(outcome);
     let is_model_free = task.part.as_ref().is_some_and(|part| part.spec.executor.is_model_free());
     let spent = Spent { cost: outcome.cost, tokens: outcome.tokens }.or_nothing_if(is_model_free);
-    let ended = Change::AttemptEnded { attempt_id: attempt_id.clone(), state: *state, outcome: Box::new(outcome) };
+    let ended =
+        Change::AttemptEnded { attempt_id: attempt_id.clone(), state: *state, outcome: Box::new(outcome) };
     work.change(&about, &format!("Attempt {}", state.as_str()), &ended)?;
     grants::let_go(work, &task, Ended::Submitted, spent)?;
     Ok(Ok(None))
