@@ -101,6 +101,12 @@ pub(crate) enum Command {
     /// Cancel a run or a task
     #[command(display_order = RUN)]
     Cancel(commands::cancel::Args),
+    /// End everything that writ started, and refuse new work
+    #[command(display_order = RUN)]
+    Halt(commands::halt::Args),
+    /// Lift a halt, and list the runs that it interrupted
+    #[command(display_order = RUN)]
+    ResumeAll(commands::resume_all::Args),
     /// Take back what a task changed, or redo it
     #[command(display_order = RUN)]
     Rollback(commands::rollback::Args),

@@ -16,6 +16,7 @@ pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod export;
 pub(crate) mod gc;
+pub(crate) mod halt;
 pub(crate) mod handoff;
 pub(crate) mod heartbeat;
 pub(crate) mod hook;
@@ -33,6 +34,7 @@ pub(crate) mod push;
 pub(crate) mod ready;
 pub(crate) mod result;
 pub(crate) mod resume;
+pub(crate) mod resume_all;
 pub(crate) mod retry;
 pub(crate) mod rollback;
 pub(crate) mod run;
@@ -93,6 +95,8 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Rollback(args) => rollback::run(args, globals, output),
         Command::Snapshots(group) => snapshots::run(&group.command, globals, output),
         Command::Cancel(args) => cancel::run(args, globals, output),
+        Command::Halt(args) => halt::run(args, globals, output),
+        Command::ResumeAll(args) => resume_all::run(args, globals, output),
         Command::Ready(args) => ready::run(args, globals, output),
         Command::Trace(args) => trace::run(args, globals, output),
         Command::Resume(args) => resume::run(args, globals, output),

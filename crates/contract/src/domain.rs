@@ -9,6 +9,7 @@ pub mod code;
 pub mod confinement;
 pub mod crew;
 pub mod environment;
+pub mod epoch;
 pub mod event_kind;
 pub mod id;
 pub mod ignore;

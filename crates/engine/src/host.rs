@@ -335,6 +335,10 @@ impl Host for LocalHost {
         self.launcher.end_engine(owner)
     }
 
+    fn writers_of(&self, store: &Path) -> Vec<Owner> {
+        crate::supervisor::writers_of(store)
+    }
+
     fn ancestor(&self, programs: &[&str]) -> Option<Holder> {
         crate::ancestor::find(programs)
     }

@@ -18,6 +18,7 @@ mod remains;
 mod sandbox;
 mod shim;
 mod spawner;
+mod writers;
 
 use std::ffi::OsString;
 use std::io::{self, PipeWriter};
@@ -46,6 +47,7 @@ pub use self::reap::{OwnerLives, Reaped, boot_id, end_all_of, is_alive, own_iden
 pub use self::remains::{end_engine, look_at, machine, pid_here, settle, whereabouts};
 pub use self::sandbox::{Limits, Part, Sandbox, SandboxInForce};
 pub use self::shim::shim_main;
+pub use self::writers::writers_of;
 
 use self::frame::{FromShim, LAUNCH_BYTES_MAX, ToShim};
 use self::reader::{Reader, Request};

@@ -303,16 +303,16 @@ fn keeping_claims<A>(
     agent: &Agent,
     work: impl FnOnce(&mut Context) -> Result<A>,
 ) -> Result<A> {
-    let (path, clock) = cx.place();
+    let place = cx.place();
     std::thread::scope(|scope| {
         let (working, done) = mpsc::channel::<()>();
         beside(scope, move || {
             let mut wait = FIRST_RENEWAL;
             while done.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
                 wait = RENEWAL;
-                let Ok(mut store) = Store::open(&path, clock.now().at) else { continue };
+                let Ok(mut store) = place.open() else { continue };
                 // A renewal that fails is tried again a minute later, long before the lease is over.
-                renew(&mut store, agent, &*clock).ok();
+                renew(&mut store, agent, &*place.clock).ok();
             }
         })?;
         let answer = work(cx);

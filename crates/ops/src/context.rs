@@ -27,6 +27,22 @@ pub struct Context {
     host: Rc<dyn Host>,
 }
 
+/// Where a second thread finds the store, and the epoch that it belongs to.
+#[derive(Clone)]
+pub(crate) struct Place {
+    path: std::path::PathBuf,
+    pub(crate) clock: SharedClock,
+    epoch: i64,
+}
+
+impl Place {
+    pub(crate) fn open(&self) -> Result<Store> {
+        let store = Store::open(&self.path, self.clock.now().at)?;
+        store.stay_in_epoch(self.epoch);
+        Ok(store)
+    }
+}
+
 /// A clock that a second thread can read too.
 pub type SharedClock = Arc<dyn Clock + Send + Sync>;
 
@@ -111,9 +127,21 @@ impl Context {
         self.store.open_transactions()
     }
 
-    /// The store's path and the clock: what a second thread needs to open the store for itself.
-    pub(crate) fn place(&self) -> (std::path::PathBuf, SharedClock) {
-        (self.store.path().to_owned(), self.clock.clone())
+    /// Does what stays possible while writ is halted.
+    pub(crate) fn while_halted<A>(&mut self, act: impl FnOnce(&mut Self) -> A) -> A {
+        let before = self.store.permit_while_halted(true);
+        let done = act(self);
+        self.store.permit_while_halted(before);
+        done
+    }
+
+    /// What a second thread needs to open the store for itself.
+    pub(crate) fn place(&self) -> Place {
+        Place {
+            path: self.store.path().to_owned(),
+            clock: self.clock.clone(),
+            epoch: self.store.seen_epoch(),
+        }
     }
 
     pub fn now(&self) -> Now {

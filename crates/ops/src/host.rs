@@ -113,6 +113,10 @@ pub trait Host {
     fn settle(&self, owner: &Owner) -> Remains;
     /// Ends an engine and everything that it started, where it can be seen, and says what is left of it.
     fn end_engine(&self, owner: &Owner) -> Remains;
+    /// Living processes of writ, other than this one, that started something and have this store open.
+    fn writers_of(&self, _store: &Path) -> Vec<Owner> {
+        Vec::new()
+    }
     /// The pid by which a process is known here: in a namespace it has another one. `None` where it is not there or
     /// cannot be seen.
     fn pid_here(&self, owner: &Owner) -> Option<u32> {

@@ -10,6 +10,7 @@ pub mod budget;
 pub mod context;
 pub mod crew;
 pub mod document;
+pub mod epoch;
 pub mod error;
 pub mod event;
 pub mod gc;

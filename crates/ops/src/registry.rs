@@ -2,9 +2,9 @@
 
 use crate::verb::Entry;
 use crate::{
-    agent, approval, artifact, assignment, audit, budget, document, event, gc, handoff, heartbeat, ledger,
-    lock, memory, orchestrate, push, result, resume, rollback, run, session, snapshots, status, task, token,
-    transfer, trust, vybe, watchdog, worklog, worktree,
+    agent, approval, artifact, assignment, audit, budget, document, epoch, event, gc, handoff, heartbeat,
+    ledger, lock, memory, orchestrate, push, result, resume, rollback, run, session, snapshots, status, task,
+    token, transfer, trust, vybe, watchdog, worklog, worktree,
 };
 
 pub const VERBS: &[Entry] = &[
@@ -84,6 +84,9 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<snapshots::list::List>(),
     Entry::of::<snapshots::gc::Gc>(),
     Entry::of::<snapshots::gc::Preview>(),
+    // Halts.
+    Entry::of::<epoch::halt::HaltAll>(),
+    Entry::of::<epoch::resume_all::ResumeAll>(),
     // The store.
     Entry::of::<audit::verify::Verify>(),
     Entry::of::<audit::ReadTip>(),

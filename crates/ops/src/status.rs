@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use contract::continuity::brief::Counts;
 use contract::domain::code::ErrorCode;
+use contract::domain::epoch::Halt;
 use contract::domain::event_kind::VYBE_IMPORTED;
 use contract::domain::limits;
 use contract::domain::retention::Retention;
@@ -53,6 +54,9 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub db: Database,
+    /// Why writ refuses work, if a person halted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub halted: Option<Halt>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<CountsView>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -189,6 +193,7 @@ fn show(cx: &mut Context, request: &Request) -> Result<Answer> {
     let (running, interrupted) = started(cx)?;
     answer.runs = Some(RunsView { running, interrupted, stopped: stopped(cx)? });
     let tx = cx.store.read()?;
+    answer.halted = tx.epoch()?.halt;
     answer.counts = Some(counts(&tx, at)?);
     answer.agent_state = request.agent.as_deref().map(|name| agent(&tx, name, at)).transpose()?;
     if is_imported(&tx)? {
@@ -231,6 +236,7 @@ fn around(path: &str, installation: Installation) -> Answer {
             size_bytes: installation.store_bytes,
             error: None,
         },
+        halted: None,
         counts: None,
         runs: None,
         agent_state: None,

@@ -21,6 +21,8 @@ pub trait Verb: Sized {
     /// One line for help and documentation: imperative, no full stop.
     const SUMMARY: &'static str;
     const SURFACE: Surface;
+    /// Whether a verb that writes does so while writ is halted.
+    const WHILE_HALTED: WhileHalted = WhileHalted::Refused;
     /// Unknown fields are refused, unless a published contract tolerates them; then the answer lists them.
     type Request: Serialize + DeserializeOwned + JsonSchema;
     /// The one document that every door returns.
@@ -78,6 +80,14 @@ impl<V: Verb> Function<V> {
     }
 }
 
+/// What a verb that writes does while writ is halted. Reading is always possible.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhileHalted {
+    Refused,
+    /// A person decides it, or it only ends or keeps something.
+    Possible,
+}
+
 /// Whose exit codes and envelope a verb follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Surface {
@@ -107,6 +117,7 @@ impl Surface {
 
 /// Calls a verb with a typed request. A verb that changes something once needs a key.
 pub fn call<V: Verb>(cx: &mut Context, key: Option<&Key>, request: &V::Request) -> Result<Reply<V::Answer>> {
+    cx.store.permit_while_halted(V::WHILE_HALTED == WhileHalted::Possible);
     let key = || key.ok_or_else(|| key_required(V::NAME));
     match V::FUNCTION {
         Function::Reads(read) => read(cx, request).map(Reply::fresh),
@@ -127,6 +138,7 @@ pub struct Entry {
     pub summary: &'static str,
     pub effect: Effect,
     pub surface: Surface,
+    pub while_halted: WhileHalted,
     pub call: fn(&mut Context, Option<&Key>, Value) -> Result<Reply<Value>>,
     /// Reads a request without calling the verb: whether it is one, or which field is wrong.
     pub check: fn(Value) -> Result<()>,
@@ -142,6 +154,7 @@ impl Entry {
             summary: V::SUMMARY,
             effect: V::FUNCTION.effect(),
             surface: V::SURFACE,
+            while_halted: V::WHILE_HALTED,
             call: call_json::<V>,
             check: |request| V::read(request).map(drop),
             request_schema: schema::<V::Request>,

@@ -7,6 +7,10 @@ use contract::json::canonical::NotCanonical;
 use contract::secrets::{SECRET_HINT, Secret};
 use rusqlite::ErrorCode as Kind;
 
+/// What helps while writ is halted.
+const HALTED_HINT: &str =
+    "`writ status` says why; a person lifts the halt with `writ resume-all`, then repeat the call";
+
 pub type Result<T> = std::result::Result<T, Error>;
 
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +59,10 @@ pub enum Error {
     Replaced { path: PathBuf, problem: &'static str, written: bool },
     #[error("the store at {} {problem}, so not everyone would see what is written to it", path.display())]
     OtherName { path: PathBuf, problem: String },
+    #[error("writ is halted{}", because(reason.as_deref()))]
+    Halted { reason: Option<String> },
+    #[error("writ was halted while this process worked, so it can write nothing any more")]
+    Outlived,
     #[error("the store is busy: other writers did not finish in time")]
     Busy,
     #[error("the disk that holds the store is full")]
@@ -81,6 +89,7 @@ impl Error {
             Error::Foreign { .. } => ErrorCode::ForeignStore,
             Error::Newer { .. } => ErrorCode::NewerStore,
             Error::Busy => ErrorCode::Busy,
+            Error::Halted { .. } | Error::Outlived => ErrorCode::Halted,
             Error::Replaced { .. } => ErrorCode::StoreReplaced,
             Error::Input { .. } | Error::Output { .. } => ErrorCode::Io,
             Error::Exists { .. } => ErrorCode::AlreadyExists,
@@ -150,6 +159,7 @@ impl Error {
                 "a store has one name: remove the other hard links, or move the file back to where its log is; a copy is \
                  made with `writ backup`",
             ),
+            Error::Halted { .. } | Error::Outlived => Some(HALTED_HINT),
             Error::Busy => Some("send the same request again with the same request id"),
             Error::Corrupt(_) => Some(
                 "run `writ audit verify` to see what is damaged; restore a backup, or get what is whole out of the store \
@@ -238,6 +248,10 @@ fn but_written(written: bool) -> &'static str {
 }
 
 /// Empty if the fault is not in one line.
+fn because(reason: Option<&str>) -> String {
+    reason.map(|reason| format!(": {reason}")).unwrap_or_default()
+}
+
 fn at_line(line: u64) -> String {
     if line == 0 { String::new() } else { format!(", line {line}") }
 }

@@ -9,6 +9,7 @@ mod conditions;
 mod counts;
 mod crew;
 mod dependencies;
+mod epoch;
 mod error;
 mod events;
 mod files;
@@ -83,6 +84,10 @@ pub struct Store {
     /// The next transaction seals every row as it is, if it commits.
     seals_anew: Cell<bool>,
     witness: Cell<Witness>,
+    /// The epoch in which the store was opened.
+    epoch: Cell<i64>,
+    /// What the next transactions do stays possible while the store is halted.
+    is_permitted: Cell<bool>,
     /// `None` where there is no file that could be replaced, or nothing is written.
     standing: Option<Standing>,
 }
@@ -151,12 +156,14 @@ impl Store {
             changes: None,
             seals_anew: Cell::new(false),
             witness: Cell::default(),
+            epoch: Cell::default(),
+            is_permitted: Cell::default(),
             standing: None,
         }
     }
 
     /// Begins a transaction that may write. Waits for other writers, up to `limits::BUSY_WAIT_MAX`. Refused without the
-    /// store's key.
+    /// store's key, while the store is halted, and to a process that opened it before the last halt.
     pub fn begin(&mut self) -> Result<Tx<'_>> {
         self.watch_changes()?;
         self.transaction(Access::Writes)
@@ -184,7 +191,7 @@ impl Store {
         if let Some(standing) = standing {
             standing.note_log();
         }
-        Ok(Tx {
+        let tx = Tx {
             sql,
             key: &self.key,
             changes,
@@ -193,7 +200,11 @@ impl Store {
             times: Times::new(&self.witness),
             standing,
             _open: self.open.enter(),
-        })
+        };
+        if access == Access::Writes {
+            tx.admit(self.epoch.get(), self.is_permitted.get())?;
+        }
+        Ok(tx)
     }
 
     pub fn path(&self) -> &Path {

@@ -73,6 +73,8 @@ impl Store {
         if needed != Preparation::Nothing {
             store.bring_up_to_date(migrations, now)?;
         }
+        // A store that is damaged there can still be read and verified; the next transaction that writes fails on it.
+        store.enter_epoch().ok();
         Ok(store)
     }
 

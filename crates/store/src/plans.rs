@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use contract::domain::artifact::NewArtifact;
 use contract::domain::attempt::{AttemptState, NewAttempt};
 use contract::domain::change::Change;
+use contract::domain::epoch::Program;
 use contract::domain::id::{Id, Kind, mint};
 use contract::domain::memory::{MemoryKind, NewMemory, Place, ValueType};
 use contract::domain::request::{Agent, RequestId};
@@ -75,6 +76,10 @@ fn uses(tx: &Tx<'_>, index: &str, call: impl FnOnce(&Tx<'_>)) {
         let line: String = rows.next().unwrap().unwrap().get(3).unwrap();
         assert!(line.contains(&format!("USING INDEX {index}")), "{line}: {sql}");
     }
+}
+
+fn process(pid: u32) -> Owner {
+    Owner { pid, start_time: 1, boot_id: "b".to_owned(), within: Vec::new(), machine: String::new() }
 }
 
 fn id<K: Kind>(bits: u128) -> Id<K> {
@@ -430,6 +435,10 @@ fn one_of_each_for_agents() -> Vec<Change> {
             },
         },
         Change::ProjectTrustRevoked { directory: "/w".to_owned() },
+        Change::ProgramStarted { program: Program { process: process(1), command: "loop".to_owned() } },
+        Change::ProgramEnded { process: process(1) },
+        Change::Halted { epoch: 1, reason: None, by: "human.ann".to_owned() },
+        Change::HaltLifted { epoch: 2, by: "human.ann".to_owned() },
         Change::TokenCreated {
             token: NewToken {
                 id: Id::from_bits(1),

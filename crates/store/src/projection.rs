@@ -2,6 +2,7 @@
 
 mod crew;
 mod dependencies;
+mod epoch;
 mod handoff;
 mod memory;
 
@@ -83,6 +84,12 @@ impl Tx<'_> {
             }
             Change::RunMoved { .. } => self.run_moved(change, at),
             Change::AttemptStarted { attempt } => self.attempt_started(attempt, at),
+            Change::Halted { epoch, reason, by } => {
+                self.epoch_begun(*epoch, (true, reason.as_deref()), by, at)
+            }
+            Change::HaltLifted { epoch, by } => self.epoch_begun(*epoch, (false, None), by, at),
+            Change::ProgramStarted { program } => self.program_started(program, at),
+            Change::ProgramEnded { process } => self.program_ended(process),
             Change::Crew(change) => self.project_crew(change, at),
             Change::AttemptRolledBack { attempt_id, rollback, .. } => {
                 self.attempt_rolled_back(attempt_id, rollback)

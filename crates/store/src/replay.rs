@@ -54,6 +54,8 @@ const TABLES: &[(&str, &str)] = &[
     ("approvals", "id, run_id, task_id, state, asked, decided_by, reason, used_by, requested_at"),
     ("worklog_lines", "task_id, number, run_id, token, line, digest, bytes, appended_at"),
     ("handoffs", "run_id, digest, fencing, taken_at, constraints"),
+    ("epoch", "id, number, is_halted, reason, decided_by, decided_at"),
+    ("programs", "process, command, started_at"),
 ];
 
 const PAGE: usize = 1000;

@@ -23,6 +23,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/sqlite/0005_everyday.sql"),
     include_str!("../migrations/sqlite/0006_trust.sql"),
     include_str!("../migrations/sqlite/0007_rollback.sql"),
+    include_str!("../migrations/sqlite/0008_epoch.sql"),
 ];
 
 /// The state of a file before we change it.

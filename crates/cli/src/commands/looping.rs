@@ -124,12 +124,15 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let mut cx = host::open(globals)?;
     // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
     engine::supervisor::become_subreaper().ok();
+    ops::epoch::program::enter(&mut cx, &job.caller, "loop")?;
     let begun = Instant::now();
     let mut tally = Tally::default();
     let worked = work(&job, &mut cx, &mut tally);
     let report = tally.report(begun.elapsed().as_secs_f64());
     // A store that failed is not asked again; everything else is worth remembering.
     let noted = if worked.is_ok() { note(&job, &mut cx, &report) } else { Ok(()) };
+    // A row that stays is removed by the next program.
+    ops::epoch::program::leave(&mut cx, &job.caller).ok();
     drop(cx);
     if let Some(line) = &args.post_hook {
         post_hook::run(&job, line, &report);

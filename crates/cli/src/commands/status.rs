@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use contract::continuity::brief::Counts;
 use contract::domain::code::ErrorCode;
+use contract::domain::epoch::Halt;
 use contract::domain::time::Clock;
 use ops::host::Installation;
 use ops::status::{AgentView, Answer, CountsView, Request, RunsView, Show};
@@ -13,7 +14,7 @@ use ops::{Error, Result};
 
 use crate::app::Globals;
 use crate::clock::SystemClock;
-use crate::output::Output;
+use crate::output::{Output, one_line};
 use crate::{config, host, original};
 
 #[derive(Debug, clap::Args)]
@@ -76,15 +77,21 @@ fn source(globals: &Globals) -> String {
 
 fn text(answer: &Answer) -> String {
     let path = &answer.db.path;
-    let mut text = match (&answer.counts, &answer.runs) {
+    let mut text = answer.halted.as_ref().map(halted).unwrap_or_default();
+    text.push_str(&match (&answer.counts, &answer.runs) {
         (Some(counts), Some(runs)) => counted(path, answer.db.size_bytes.unwrap_or(0), counts, runs),
         (None, _) | (_, None) => format!("store    {path}\n"),
-    };
+    });
     text.push_str(&hooks::text(&answer.hooks));
     for diagnostic in &answer.diagnostics {
         text.push_str(&format!("{:<8} {}\n", diagnostic.level, diagnostic.message));
     }
     text
+}
+
+fn halted(halt: &Halt) -> String {
+    let reason = halt.reason.as_deref().map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();
+    format!("HALTED   by {} at {}{reason}\nhint     lift it with `writ resume-all`\n", halt.by, halt.at)
 }
 
 fn counted(path: &str, bytes: u64, counts: &CountsView, runs: &RunsView) -> String {

@@ -124,7 +124,11 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     let worker = prepare::prepared(args, globals, &mut cx)?;
     // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
     engine::supervisor::become_subreaper().ok();
-    let report = work(&worker, &mut cx)?;
+    ops::epoch::program::enter(&mut cx, &worker.caller, "worker run")?;
+    let report = work(&worker, &mut cx);
+    // A row that stays is removed by the next program.
+    ops::epoch::program::leave(&mut cx, &worker.caller).ok();
+    let report = report?;
     if let Some(signal) = worker.stop.raised() {
         let message = format!("interrupted by signal {signal}");
         return Err(Error::new(ErrorCode::Interrupted, message).details(json!(report)));

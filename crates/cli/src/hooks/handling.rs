@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 pub(crate) use input::Input;
 use tool::Outcome;
 
+use super::adapter::HookEvent;
+
 /// What hooks call. Each is a hidden command of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Handler {
@@ -108,6 +110,25 @@ impl Handler {
 
     pub(crate) fn from_word(word: &str) -> Option<Handler> {
         Handler::ALL.into_iter().find(|handler| handler.word() == word)
+    }
+
+    /// The hook whose answer the agent reads, if it reads one.
+    pub(crate) fn answered_event(self) -> Option<HookEvent> {
+        match self {
+            Handler::SessionStart => Some(HookEvent::SessionStart),
+            Handler::Prompt => Some(HookEvent::Prompt),
+            Handler::SubagentStart => Some(HookEvent::SubagentStart),
+            Handler::ToolFailure
+            | Handler::ToolSuccess
+            | Handler::Checkpoint
+            | Handler::TaskCompleted
+            | Handler::Retrospective
+            | Handler::RetrospectiveBg
+            | Handler::SessionEnd
+            | Handler::SubagentStop
+            | Handler::Stop
+            | Handler::Todos => None,
+        }
     }
 
     /// The command after `hook`.

@@ -122,8 +122,14 @@ guides! {
 }
 
 /// Pages without steps, and `docs/crew.md`, which `crew_guide.rs` runs.
-const OTHER_PAGES: &[&str] =
-    &["docs/checks.md", "docs/commands.md", "docs/conformance.md", "docs/crew.md", "docs/reliability.md"];
+const OTHER_PAGES: &[&str] = &[
+    "docs/checks.md",
+    "docs/commands.md",
+    "docs/conformance.md",
+    "docs/control.md",
+    "docs/crew.md",
+    "docs/reliability.md",
+];
 
 #[test]
 fn every_guide_is_run_and_the_readme_links_to_it() {

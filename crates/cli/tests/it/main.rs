@@ -25,6 +25,7 @@ mod failing_checks;
 mod first_run;
 mod forged_checks;
 mod guides;
+mod halt;
 mod handoff;
 mod hook_handlers;
 mod hook_install;

@@ -7,8 +7,10 @@ use super::artifact::NewArtifact;
 use super::attempt::{AttemptId, AttemptState, NewAttempt, Outcome};
 use super::check::TaskChecks;
 use super::crew::CrewChange;
+use super::epoch::Program;
 use super::memory::{NewMemory, Place};
 use super::pins::Digests;
+use super::process::ProcessIdentity;
 use super::rollback::Rollback;
 use super::run::{NewRun, Owner, RunId, RunState};
 use super::status::{Evidence, Status};
@@ -147,6 +149,25 @@ pub enum Change {
         attempt_id: AttemptId,
         rollback: Rollback,
     },
+    /// A person halted writ: a new epoch begins, and what began before can write nothing any more.
+    Halted {
+        epoch: i64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        by: String,
+    },
+    /// A person lifted a halt, in a new epoch.
+    HaltLifted {
+        epoch: i64,
+        by: String,
+    },
+    /// A program of writ began to work without a run of its own.
+    ProgramStarted {
+        program: Program,
+    },
+    ProgramEnded {
+        process: ProcessIdentity,
+    },
     /// A change of a crew, under the tag `crew`.
     Crew(CrewChange),
 }
@@ -183,6 +204,10 @@ impl Change {
             Change::AttemptStarted { .. } => "attempt_started",
             Change::AttemptEnded { .. } => "attempt_ended",
             Change::AttemptRolledBack { .. } => "attempt_rolled_back",
+            Change::Halted { .. } => "halted",
+            Change::HaltLifted { .. } => "halt_lifted",
+            Change::ProgramStarted { .. } => "program_started",
+            Change::ProgramEnded { .. } => "program_ended",
             Change::Crew(change) => change.kind(),
         }
     }
@@ -217,6 +242,10 @@ impl Change {
             | Change::RunOwned { .. }
             | Change::RunCancelRequested { .. }
             | Change::RunMoved { .. }
+            | Change::Halted { .. }
+            | Change::HaltLifted { .. }
+            | Change::ProgramStarted { .. }
+            | Change::ProgramEnded { .. }
             | Change::AttemptEnded { .. } => None,
         }
     }

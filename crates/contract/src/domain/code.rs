@@ -104,6 +104,7 @@ codes! {
     MissingValidator, "MISSING_VALIDATOR", 2, 500, Never, "a validator could not run, so the document is refused";
     UntrustedContextBlock, "UNTRUSTED_CONTEXT_BLOCK", 1, 400, ChangedRequest, "a text contains a secret or injected instructions";
     StoreReplaced, "STORE_REPLACED", 1, 503, Later, "the store's file was deleted, moved or replaced while it was open";
+    Halted, "HALTED", 1, 503, Later, "a person halted writ; a person lifts it with `writ resume-all`";
 }
 
 impl ErrorCode {

@@ -254,6 +254,10 @@ pub const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Rows of a vybe database that one import takes: it is one transaction, and others must get the write lock before
 /// `BUSY_WAIT_MAX` ends.
 pub const VYBE_ROWS_MAX: u64 = 50_000;
+/// Runs that a halt names, and that are listed when it is lifted. Every process is ended, however many runs it worked.
+pub const HALTED_RUNS_MAX: usize = 1000;
+/// Programs that are registered at a time: loops and workers on one store.
+pub const PROGRAMS_MAX: usize = 10_000;
 /// How long a write waits for other writers before it fails with BUSY.
 pub const BUSY_WAIT_MAX: Duration = Duration::from_secs(30);
 /// How long an engine with running children waits for other writers: longer than any of its leases, because ending

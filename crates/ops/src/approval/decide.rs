@@ -14,7 +14,7 @@ use crate::context::{Context, Key};
 use crate::crew::denial::deny;
 use crate::error::{Error, Result};
 use crate::once::Reply;
-use crate::verb::{Function, Surface, Verb};
+use crate::verb::{Function, Surface, Verb, WhileHalted};
 
 pub struct Decide;
 
@@ -23,6 +23,7 @@ impl Verb for Decide {
     const COMMAND: &'static str = "approval grant";
     const SUMMARY: &'static str = "Grant or deny an approval";
     const SURFACE: Surface = Surface::Crew;
+    const WHILE_HALTED: WhileHalted = WhileHalted::Possible;
     type Request = Request;
     type Answer = Filed;
     const FUNCTION: Function<Self> = Function::Once(decide);

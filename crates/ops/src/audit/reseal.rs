@@ -17,7 +17,7 @@ use crate::decision::{Decider, Decision};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::{About, EventBody, stream_of};
-use crate::verb::{Function, Surface, Verb};
+use crate::verb::{Function, Surface, Verb, WhileHalted};
 
 pub struct Reseal;
 
@@ -26,6 +26,7 @@ impl Verb for Reseal {
     const COMMAND: &'static str = "audit reseal";
     const SUMMARY: &'static str = "Seal the store as it is now, after a restore";
     const SURFACE: Surface = Surface::Writ;
+    const WHILE_HALTED: WhileHalted = WhileHalted::Possible;
     type Request = Request;
     type Answer = Answer;
     const FUNCTION: Function<Self> = Function::Once(reseal);

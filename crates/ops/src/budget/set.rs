@@ -19,7 +19,7 @@ use crate::decision::changed;
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::EventWriter;
-use crate::verb::{Function, Surface, Verb};
+use crate::verb::{Function, Surface, Verb, WhileHalted};
 
 pub struct Set;
 
@@ -28,6 +28,7 @@ impl Verb for Set {
     const COMMAND: &'static str = "budget set";
     const SUMMARY: &'static str = "Set the budget of a run";
     const SURFACE: Surface = Surface::Crew;
+    const WHILE_HALTED: WhileHalted = WhileHalted::Possible;
     type Request = Request;
     type Answer = Shares;
     const FUNCTION: Function<Self> = Function::Once(set);

@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::host::HostView;
 use crate::once::Reply;
 use crate::record::{EventBody, EventWriter};
-use crate::verb::{Function, Surface, Verb};
+use crate::verb::{Function, Surface, Verb, WhileHalted};
 
 /// The kind of the event that records the end of an engine, before it is ended.
 const ENDED: &str = "engine_end_forced";
@@ -34,6 +34,7 @@ impl Verb for Force {
     const COMMAND: &'static str = "lock release";
     const SUMMARY: &'static str = "Take the locks of a task from its holder";
     const SURFACE: Surface = Surface::Crew;
+    const WHILE_HALTED: WhileHalted = WhileHalted::Possible;
     type Request = Request;
     type Answer = Answer;
     const FUNCTION: Function<Self> = Function::Once(force);

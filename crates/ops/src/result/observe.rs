@@ -55,10 +55,10 @@ fn while_alive<A>(
     judged: &Judged,
     work: impl FnOnce(&mut Context) -> Result<A>,
 ) -> Result<A> {
-    let (path, clock) = cx.place();
+    let place = cx.place();
     std::thread::scope(|scope| {
         let (working, done) = mpsc::channel::<()>();
-        let beat = move || beat_until(&done, || Store::open(&path, clock.now().at).ok(), &clock, judged);
+        let beat = move || beat_until(&done, || place.open().ok(), &place.clock, judged);
         crate::checking::beside(scope, beat)?;
         let answer = work(cx);
         drop(working);

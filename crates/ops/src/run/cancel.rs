@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::names::is_run;
 use crate::once::Reply;
 use crate::record::{About, EventWriter};
-use crate::verb::{Function, Surface, Verb};
+use crate::verb::{Function, Surface, Verb, WhileHalted};
 
 /// Cancels a run.
 pub struct CancelRun;
@@ -29,6 +29,7 @@ impl Verb for CancelRun {
     const COMMAND: &'static str = "cancel";
     const SUMMARY: &'static str = "Cancel a run: no task starts any more, and running ones are stopped";
     const SURFACE: Surface = Surface::Writ;
+    const WHILE_HALTED: WhileHalted = WhileHalted::Possible;
     type Request = Request;
     type Answer = Answer;
     const FUNCTION: Function<Self> = Function::Once(cancel_run);
@@ -42,6 +43,7 @@ impl Verb for CancelTask {
     const COMMAND: &'static str = "cancel";
     const SUMMARY: &'static str = "Cancel a task";
     const SURFACE: Surface = Surface::Writ;
+    const WHILE_HALTED: WhileHalted = WhileHalted::Possible;
     type Request = Request;
     type Answer = Answer;
     const FUNCTION: Function<Self> = Function::Once(cancel_task);

@@ -18,7 +18,7 @@ use crate::context::{Context, Key};
 use crate::decision::{Decider, about_id};
 use crate::error::{Error, Result};
 use crate::once::Reply;
-use crate::verb::{Function, Surface, Verb};
+use crate::verb::{Function, Surface, Verb, WhileHalted};
 
 pub struct Create;
 
@@ -27,6 +27,7 @@ impl Verb for Create {
     const COMMAND: &'static str = "token create";
     const SUMMARY: &'static str = "Create a token that lets a program decide for a person";
     const SURFACE: Surface = Surface::Writ;
+    const WHILE_HALTED: WhileHalted = WhileHalted::Possible;
     type Request = Request;
     type Answer = Answer;
     const FUNCTION: Function<Self> = Function::Once(create);

@@ -13,7 +13,7 @@ use crate::context::{Context, Key};
 use crate::decision::about;
 use crate::error::{Error, Result};
 use crate::once::Reply;
-use crate::verb::{Function, Surface, Verb};
+use crate::verb::{Function, Surface, Verb, WhileHalted};
 
 pub struct Revoke;
 
@@ -22,6 +22,7 @@ impl Verb for Revoke {
     const COMMAND: &'static str = "token revoke";
     const SUMMARY: &'static str = "Revoke a token";
     const SURFACE: Surface = Surface::Writ;
+    const WHILE_HALTED: WhileHalted = WhileHalted::Possible;
     type Request = Request;
     type Answer = Token;
     const FUNCTION: Function<Self> = Function::Once(revoke);

@@ -9,7 +9,7 @@ use store::BackupOptions;
 use crate::audit::report::Verification;
 use crate::context::{Caller, Context};
 use crate::error::Result;
-use crate::verb::{Function, Surface, Verb};
+use crate::verb::{Function, Surface, Verb, WhileHalted};
 
 pub struct Backup;
 
@@ -18,6 +18,7 @@ impl Verb for Backup {
     const COMMAND: &'static str = "backup";
     const SUMMARY: &'static str = "Copy the store to a file and verify the copy";
     const SURFACE: Surface = Surface::Writ;
+    const WHILE_HALTED: WhileHalted = WhileHalted::Possible;
     type Request = Request;
     type Answer = Answer;
     const FUNCTION: Function<Self> = Function::Repeatable(back_up);

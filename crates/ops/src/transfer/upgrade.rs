@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::{Caller, Context};
 use crate::error::Result;
-use crate::verb::{Function, Surface, Verb};
+use crate::verb::{Function, Surface, Verb, WhileHalted};
 
 pub struct Upgrade;
 
@@ -14,6 +14,7 @@ impl Verb for Upgrade {
     const COMMAND: &'static str = "upgrade";
     const SUMMARY: &'static str = "Migrate the store to this version's schema";
     const SURFACE: Surface = Surface::Continuity;
+    const WHILE_HALTED: WhileHalted = WhileHalted::Possible;
     type Request = Request;
     type Answer = Answer;
     const FUNCTION: Function<Self> = Function::Repeatable(upgrade);

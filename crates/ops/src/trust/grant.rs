@@ -13,7 +13,7 @@ use crate::context::{Context, Key};
 use crate::decision::Decision;
 use crate::error::Result;
 use crate::once::Reply;
-use crate::verb::{Function, Surface, Verb};
+use crate::verb::{Function, Surface, Verb, WhileHalted};
 
 pub struct Grant;
 
@@ -22,6 +22,7 @@ impl Verb for Grant {
     const COMMAND: &'static str = "trust";
     const SUMMARY: &'static str = "Allow the commands in a project's .writ directory";
     const SURFACE: Surface = Surface::Writ;
+    const WHILE_HALTED: WhileHalted = WhileHalted::Possible;
     type Request = Request;
     type Answer = View;
     const FUNCTION: Function<Self> = Function::Once(grant);

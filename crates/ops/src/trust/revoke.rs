@@ -12,7 +12,7 @@ use super::{View, about, look};
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Reply;
-use crate::verb::{Function, Surface, Verb};
+use crate::verb::{Function, Surface, Verb, WhileHalted};
 
 pub struct Revoke;
 
@@ -21,6 +21,7 @@ impl Verb for Revoke {
     const COMMAND: &'static str = "trust --revoke";
     const SUMMARY: &'static str = "Stop trusting the commands in a project's .writ directory";
     const SURFACE: Surface = Surface::Writ;
+    const WHILE_HALTED: WhileHalted = WhileHalted::Possible;
     type Request = Request;
     type Answer = View;
     const FUNCTION: Function<Self> = Function::Once(revoke);

@@ -115,6 +115,30 @@ const VERBS: &[Verb] = &[
         },
     },
     Verb {
+        name: "epoch.halt",
+        prepare: |_| {
+            let long = "x".repeat(contract::domain::limits::EVENT_MESSAGE_BYTES_MAX + 1);
+            let requests = ["one", "two", &long]
+                .map(|reason| ops::epoch::halt::Request { reason: Some(reason.to_owned()) });
+            Box::new(move |cx, key, which| {
+                ops::epoch::halt::halt(cx, key, &chosen(which, &requests)).map(plain)
+            })
+        },
+    },
+    Verb {
+        name: "epoch.resume",
+        prepare: |world| {
+            let long = "x".repeat(contract::domain::limits::EVENT_MESSAGE_BYTES_MAX + 1);
+            let request = ops::epoch::halt::Request { reason: None };
+            ops::epoch::halt::halt(&mut world.cx, &key("person", "halt"), &request).unwrap();
+            let requests = ["one", "two", &long]
+                .map(|reason| ops::epoch::resume_all::Request { reason: Some(reason.to_owned()) });
+            Box::new(move |cx, key, which| {
+                ops::epoch::resume_all::resume_all(cx, key, &chosen(which, &requests)).map(plain)
+            })
+        },
+    },
+    Verb {
         name: "trust.grant",
         prepare: |world| {
             world.host.paper.borrow_mut().project = Some(commands());

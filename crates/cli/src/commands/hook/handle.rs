@@ -16,6 +16,7 @@ use ops::{Caller, Error, Result};
 
 use super::call::HandlerCall;
 use super::session::{Answer, Session};
+use super::telling;
 use crate::app::Globals;
 use crate::clock::SystemClock;
 use crate::hooks::adapter::{self, HookAdapter};
@@ -62,7 +63,12 @@ pub(crate) fn run(call: &HandlerCall, globals: &Globals, output: &Output) -> Exi
             output.line(&adapter.answer(event, &context));
         }
         Ok(Ok(None)) => {}
-        Ok(Err(error)) => return output.error(&error),
+        Ok(Err(error)) => match handler.answered_event().filter(|_| error.code == ErrorCode::Halted) {
+            Some(event) => {
+                output.line(&adapter.answer(event, &telling::halted(&error)));
+            }
+            None => return output.error(&error),
+        },
         Err(_) => complain("the store did not answer in time"),
     }
     ExitCode::SUCCESS

@@ -4,7 +4,7 @@ use contract::domain::request::Agent;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
 use ops::resume::peek;
-use ops::{Context, Result};
+use ops::{Context, Error, Result};
 
 use crate::output::one_line;
 
@@ -27,6 +27,15 @@ impl Reader<'_> {
             ..peek::Request::default()
         }
     }
+}
+
+/// What an agent is told while writ is halted.
+pub(super) fn halted(error: &Error) -> String {
+    format!(
+        "{}. Claims, locks and tokens from before the halt are void. Stop, and continue only after a person has run \
+         `writ resume-all`.",
+        one_line(&error.message)
+    )
 }
 
 /// The task the agent works on, in one line. Nothing where there is none.

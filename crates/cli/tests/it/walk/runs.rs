@@ -278,6 +278,17 @@ pub(super) const ROWS: &[Row] = &[
         },
     },
     Row {
+        verb: "epoch.halt",
+        prepare: |_| Example::new(json!({"reason": "enough"}), &["halt", "--reason", "enough"]),
+    },
+    Row {
+        verb: "epoch.resume",
+        prepare: |cli| {
+            decisions::decide(cli, &["halt"]).success();
+            Example::new(json!({"reason": "mended"}), &["resume-all", "--reason", "mended"])
+        },
+    },
+    Row {
         verb: "trust.grant",
         // Without commands nobody is asked.
         prepare: |cli| Example::new(json!({"directory": text(&cli.project())}), &["trust"]),

@@ -175,6 +175,18 @@ pub(super) const SAMPLES: &[Sample] = &[
         },
     },
     Sample {
+        verb: "epoch.halt",
+        prepare: |crew| (Some(crew.key()), json!({"reason": "the agents delete files"})),
+    },
+    Sample {
+        verb: "epoch.resume",
+        prepare: |crew| {
+            let key = crew.key();
+            ops::epoch::halt::halt(&mut crew.world.cx, &key, &Default::default()).unwrap();
+            (Some(crew.key()), json!({"reason": "mended"}))
+        },
+    },
+    Sample {
         verb: "trust.grant",
         prepare: |crew| {
             crew.world.host.paper.borrow_mut().project = Some(commands());
