@@ -6,6 +6,7 @@ mod epoch;
 mod handoff;
 mod memory;
 
+use contract::domain::artifact::NewArtifact;
 use contract::domain::attempt::{AttemptId, AttemptState, NewAttempt};
 use contract::domain::change::Change;
 use contract::domain::pins::Digests;
@@ -61,35 +62,20 @@ impl Tx<'_> {
             Change::MemoryPinned { place, key, pinned } => self.memory_pinned(place, key, *pinned, at),
             Change::MemoryDeleted { place, key } => self.memory_deleted(place, key),
             Change::MemoryCollected { ids } => self.memory_collected(ids),
-            Change::ArtifactAdded { artifact } => self.change_one(
-                "INSERT INTO artifacts (id, number, task_id, event_id, project_id, file_path, content_type, created_at)
-                 VALUES (?1, ?2, ?3, ?2, ?4, ?5, ?6, ?7)",
-                params![
-                    artifact.id.as_str(),
-                    number,
-                    artifact.task_id.as_str(),
-                    artifact.project_id,
-                    artifact.file_path,
-                    artifact.content_type,
-                    at.millis()
-                ],
-            ),
+            Change::ArtifactAdded { artifact } => self.artifact_added(artifact, at, number),
             Change::RunSubmitted { run } => self.run_submitted(run, at),
             Change::RunOwned { run_id, owner } => self.change_one(
                 "UPDATE runs SET owner = ?2 WHERE id = ?1",
                 params![run_id.as_str(), json(owner)?],
             ),
-            Change::RunCancelRequested { run_id, .. } => {
-                self.change_one("UPDATE runs SET cancel_requested = 1 WHERE id = ?1", params![run_id.as_str()])
-            }
+            Change::RunCancelRequested { run_id, .. } => self
+                .change_one("UPDATE runs SET cancel_requested = 1 WHERE id = ?1", params![run_id.as_str()]),
             Change::RunMoved { .. } => self.run_moved(change, at),
             Change::AttemptStarted { attempt } => self.attempt_started(attempt, at),
-            Change::Halted { epoch, reason, by } => {
-                self.epoch_begun(*epoch, (true, reason.as_deref()), by, at)
-            }
-            Change::HaltLifted { epoch, by } => self.epoch_begun(*epoch, (false, None), by, at),
-            Change::ProgramStarted { program } => self.program_started(program, at),
-            Change::ProgramEnded { process } => self.program_ended(process),
+            Change::Halted { .. }
+            | Change::HaltLifted { .. }
+            | Change::ProgramStarted { .. }
+            | Change::ProgramEnded { .. } => self.project_epoch(change, at),
             Change::Crew(change) => self.project_crew(change, at),
             Change::AttemptRolledBack { attempt_id, rollback, .. } => {
                 self.attempt_rolled_back(attempt_id, rollback)
@@ -99,6 +85,22 @@ impl Tx<'_> {
                 params![attempt_id.as_str(), state.as_str(), json(outcome)?, at.millis()],
             ),
         }
+    }
+
+    fn artifact_added(&self, artifact: &NewArtifact, at: Timestamp, number: i64) -> Result<()> {
+        self.change_one(
+            "INSERT INTO artifacts (id, number, task_id, event_id, project_id, file_path, content_type, created_at)
+             VALUES (?1, ?2, ?3, ?2, ?4, ?5, ?6, ?7)",
+            params![
+                artifact.id.as_str(),
+                number,
+                artifact.task_id.as_str(),
+                artifact.project_id,
+                artifact.file_path,
+                artifact.content_type,
+                at.millis()
+            ],
+        )
     }
 
     fn attempt_rolled_back(&self, attempt_id: &AttemptId, rollback: &Rollback) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Applies halts, and which programs work.
 
+use contract::domain::change::Change;
 use contract::domain::epoch::Program;
 use contract::domain::process::ProcessIdentity;
 use contract::domain::time::Timestamp;
@@ -10,8 +11,21 @@ use crate::Tx;
 use crate::error::Result;
 
 impl Tx<'_> {
+    /// Applies a halt, its lifting, or a program that begins or ends.
+    pub(super) fn project_epoch(&self, change: &Change, at: Timestamp) -> Result<()> {
+        match change {
+            Change::Halted { epoch, reason, by } => {
+                self.epoch_begun(*epoch, (true, reason.as_deref()), by, at)
+            }
+            Change::HaltLifted { epoch, by } => self.epoch_begun(*epoch, (false, None), by, at),
+            Change::ProgramStarted { program } => self.program_started(program, at),
+            Change::ProgramEnded { process } => self.program_ended(process),
+            _ => Ok(()),
+        }
+    }
+
     /// Epochs only rise: a change that was decided on another epoch fits no row.
-    pub(super) fn epoch_begun(
+    fn epoch_begun(
         &self,
         number: i64,
         (is_halted, reason): (bool, Option<&str>),
@@ -27,14 +41,14 @@ impl Tx<'_> {
         )
     }
 
-    pub(super) fn program_started(&self, program: &Program, at: Timestamp) -> Result<()> {
+    fn program_started(&self, program: &Program, at: Timestamp) -> Result<()> {
         self.change_one(
             "INSERT INTO programs (process, command, started_at) VALUES (?1, ?2, ?3)",
             params![json(&program.process)?, program.command, at.millis()],
         )
     }
 
-    pub(super) fn program_ended(&self, process: &ProcessIdentity) -> Result<()> {
+    fn program_ended(&self, process: &ProcessIdentity) -> Result<()> {
         self.change_one("DELETE FROM programs WHERE process = ?1", params![json(process)?])
     }
 }

@@ -182,7 +182,7 @@ pub(super) const SAMPLES: &[Sample] = &[
         verb: "epoch.resume",
         prepare: |crew| {
             let key = crew.key();
-            ops::epoch::halt::halt(&mut crew.world.cx, &key, &Default::default()).unwrap();
+            ops::epoch::halt::halt(&mut crew.world.cx, &key, &ops::epoch::halt::Request::default()).unwrap();
             (Some(crew.key()), json!({"reason": "mended"}))
         },
     },
