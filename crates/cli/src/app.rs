@@ -221,6 +221,9 @@ pub(crate) enum Command {
     /// Check this machine and the store for problems
     #[command(display_order = SETUP)]
     Doctor(commands::doctor::Args),
+    /// List and test the programs that do the work of tasks
+    #[command(display_order = SETUP)]
+    Executors(Group<commands::executors::Command>),
     /// Try what a sandboxed command can do
     #[command(display_order = SETUP)]
     Sandbox(Group<commands::sandbox::Command>),

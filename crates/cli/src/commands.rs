@@ -14,6 +14,7 @@ pub(crate) mod convert;
 pub(crate) mod crew;
 pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod executors;
 pub(crate) mod export;
 pub(crate) mod gc;
 pub(crate) mod halt;
@@ -73,6 +74,7 @@ pub(crate) const LOCAL: &[&[LocalCommand]] = &[
     hook::LOCAL,
     serve::LOCAL,
     doctor::LOCAL,
+    executors::LOCAL,
     sandbox::LOCAL,
     salvage::LOCAL,
     config::LOCAL,
@@ -132,6 +134,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Worktree(group) => worktree::run(&group.command, globals, output),
         Command::Handoff(group) => handoff::run(&group.command, globals, output),
         Command::Doctor(args) => doctor::run(args, globals, output),
+        Command::Executors(group) => executors::run(&group.command, globals, output),
         Command::Sandbox(group) => sandbox::run(&group.command, globals, output),
         Command::Validate(args) => Ok(validate::run(args, output)),
         Command::Convert(args) => Ok(convert::run(args, output)),

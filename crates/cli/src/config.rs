@@ -1,5 +1,7 @@
 //! The user's configuration, and the project's, which can only make it stricter.
 
+mod executors;
+
 use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
@@ -19,8 +21,8 @@ use contract::json::Value;
 use contract::plan::read::toml_value;
 use contract::plan::{executor, project_checks};
 use contract::shape::check::check;
-use contract::shape::{List, Map, NON_BLANK, Object, Shape, TEXT, Text, UNBOUNDED, Unknown, optional};
-use engine::Policy;
+use contract::shape::{List, NON_BLANK, Object, Shape, TEXT, Unknown, optional};
+use engine::{Configured, Policy};
 use ops::{Error, Result};
 
 use crate::commands::run::read_bounded;
@@ -34,6 +36,8 @@ const SCRIPT_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 pub(crate) struct Config {
     pub(crate) policy: Policy,
     pub(crate) executors: Executors,
+    /// What the user configured for executors.
+    pub(crate) configured: Vec<Configured>,
     pub(crate) retention: Retention,
     pub(crate) sandbox: SandboxConfig,
     pub(crate) sources: Vec<(String, String, PathBuf)>,
@@ -59,7 +63,12 @@ static CONFIG: Object = Object {
     fields: &[
         optional("policy", Shape::Object(&POLICY), "What may run."),
         optional("sandbox", Shape::Object(&SANDBOX), "How tasks are confined."),
-        optional("executors", Shape::Map(&EXECUTORS), "Which program speaks for an agent."),
+        optional(
+            "executor",
+            executors::SHAPE,
+            "The programs that do the work of tasks, by the names that plans use.",
+        ),
+        optional("executors", executors::SHAPE, "The same as `executor`."),
         optional("checks", project_checks::SHAPE, "What writ runs before a task of the project is done."),
         optional("events_retention_days", DAYS, "How long events are kept."),
         optional("events_prune_batch", BATCH, "How many events one transaction of `writ gc` removes."),
@@ -111,32 +120,6 @@ const ENDPOINTS: Shape = Shape::List(&List { item: NON_BLANK, min: 0, max: limit
 const MEMORY: Shape = Shape::Integer { min: 16, max: 1 << 30 };
 const PROCESSES: Shape = Shape::Integer { min: 16, max: limits::SANDBOX_PROCESSES_MAX as i64 };
 
-static EXECUTORS: Map =
-    Map { value: Shape::Object(&EXECUTOR), key: Text { min: 1, max: UNBOUNDED, form: None } };
-
-static EXECUTOR: Object = Object {
-    name: "executor",
-    about: "A program that speaks AOP over its standard streams.",
-    fields: &[
-        contract::shape::required(
-            "command",
-            Shape::List(&List { item: NON_BLANK, min: 1, max: 100 }),
-            "The program and its arguments.",
-        ),
-        optional(
-            "credentials",
-            CREDENTIALS,
-            "Paths in the user's home that sandboxed tasks with this command may read.",
-        ),
-        optional(
-            "endpoints",
-            ENDPOINTS,
-            "Where its model is: hosts that sandboxed tasks with this command reach also without network.",
-        ),
-    ],
-    unknown: Unknown::Refused,
-};
-
 /// Reads the user's file, then the nearest project's above `from`.
 pub(crate) fn load(from: &Path) -> Result<Config> {
     let mut config = Config::default();
@@ -145,8 +128,9 @@ pub(crate) fn load(from: &Path) -> Result<Config> {
         && let Some(value) = read(&user)?
     {
         refuse_checks(&value, &user)?;
-        config.take(&value, &user)?;
+        // The policy may name them.
         config.take_executors(&value, &user)?;
+        config.take(&value, &user)?;
         config.take_retention(&value, &user);
         config.take_sandbox(&value, &user)?;
     }
@@ -416,20 +400,5 @@ impl Config {
                 default.events_summarize_keep_recent,
             ),
         };
-    }
-
-    fn take_executors(&mut self, value: &Value, from: &Path) -> Result<()> {
-        let Some(executors) = value.get("executors").and_then(Value::as_object) else { return Ok(()) };
-        for (name, executor) in executors {
-            let words = executor.get("command").and_then(Value::as_array).into_iter().flatten();
-            let command: Vec<String> = words.filter_map(Value::as_str).map(str::to_owned).collect();
-            self.sources.push((format!("executors.{name}"), command.join(" "), from.to_owned()));
-            let credentials = self.credentials_in(executor, &format!("executors.{name}"), from)?;
-            self.sandbox.credentials_of_commands.push((command.clone(), credentials));
-            let endpoints = self.endpoints_in(executor, &format!("executors.{name}"), from)?;
-            self.sandbox.endpoints_of_commands.push((command.clone(), endpoints));
-            self.executors.commands.insert(name.to_lowercase(), command);
-        }
-        Ok(())
     }
 }

@@ -185,7 +185,7 @@ impl Door for CommandLine {
         engine::supervisor::become_subreaper().ok();
         Ok(Settings {
             launcher: Arc::new(shim()),
-            executors: engine::Executors::built_in(),
+            executors: engine::Executors::with(&config.configured),
             logs,
             index: self.index(),
             snapshots: self.snapshots(),

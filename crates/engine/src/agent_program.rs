@@ -20,19 +20,57 @@ pub trait AgentProgram: Sync {
     fn environment(&self) -> &'static [(&'static str, &'static str)] {
         &[]
     }
+    /// Whether it can be told how much to think.
+    fn has_effort(&self) -> bool {
+        true
+    }
     /// An event of its stream as one line for a person; `None` for events that say nothing.
     fn shown(&self, event: &Value) -> Option<String>;
 }
 
 /// What a call depends on.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Call<'c> {
     /// The arguments that the user gave.
     pub given: &'c [String],
-    /// The store's directory, which the agent's `writ` has to write.
-    pub store: &'c Path,
+    /// The store's directory, where the agent's `writ` has to write it.
+    pub store: Option<&'c Path>,
     /// Whether the program's hooks are switched off.
     pub without_hooks: bool,
+    pub model: Option<&'c str>,
+    pub effort: Option<Effort>,
+    /// The conversation that it goes on with.
+    pub resume: Option<&'c str>,
+    /// Whether the kernel keeps the program to what it may write, so that its own sandbox is not needed.
+    pub is_confined: bool,
+}
+
+/// How much a program shall think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    Low,
+    Medium,
+    High,
+}
+
+impl Effort {
+    fn as_str(self) -> &'static str {
+        match self {
+            Effort::Low => "low",
+            Effort::Medium => "medium",
+            Effort::High => "high",
+        }
+    }
+}
+
+/// The words of a flag with its value, where there is one and the user gave none.
+fn option(given: &[String], flags: &[&str], value: Option<&str>) -> Vec<String> {
+    value.map(|value| unless(given, flags, &[flags[0], value])).unwrap_or_default()
+}
+
+/// The words that open a directory to a program.
+fn directory(flag: &str, directory: Option<&Path>) -> Vec<String> {
+    directory.map(|path| vec![flag.to_owned(), path.display().to_string()]).unwrap_or_default()
 }
 
 pub const PROGRAMS: &[&dyn AgentProgram] =
@@ -75,7 +113,7 @@ fn text(value: &Value) -> Option<String> {
 }
 
 /// A tool call in one line: `Edit src/parser.rs`, `Bash cargo test`.
-fn tool(name: &Value, input: &Value) -> Option<String> {
+pub(crate) fn tool(name: &Value, input: &Value) -> Option<String> {
     const SUBJECTS: &[&str] = &["command", "file_path", "filePath", "path", "pattern", "url", "description"];
     let subject = SUBJECTS.iter().find_map(|field| match &input[*field] {
         Value::Array(words) => Some(words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")),

@@ -1,13 +1,29 @@
 //! Executors: what is started for a task, how its output is read, and what its end means. One file each.
 //!
-//! To add one: write its file, and add its line to [`Executors::built_in`].
+//! To add one: write its file, add its kind to [`contract::plan::ExecutorKind`] and its line to [`configured`].
 
+mod acp;
+mod agent;
+mod answer;
 mod aop_stdio;
 mod claims;
+mod claude;
+mod codex;
+mod configured;
 mod end;
+mod error_tail;
+mod free;
+mod gemini;
 mod lines;
+mod opencode;
+mod prompt;
+mod repeats;
 mod reported;
 mod shell;
+mod talk;
+mod template;
+mod text_answer;
+mod trouble;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,28 +31,44 @@ use std::time::Duration;
 use contract::aop::Code;
 use contract::aop::event::Body;
 use contract::aop::response::Response;
-use contract::domain::attempt::Limited;
+use contract::domain::attempt::{Attempt, Limited, SessionTotal};
 use contract::domain::run::NewRun;
 use contract::domain::task::{PlanPart, Task};
 use contract::domain::time::Timestamp;
-use contract::plan::{ExecutorName, KnownExecutor, PromptUse};
+use contract::plan::{CommandUse, ExecutorKind, ExecutorName, KnownExecutor, PromptUse};
 
 use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::Stdin;
 use contract::secrets::Hidden;
 
 pub(crate) use claims::Claims;
+pub use configured::{Configured, Permissions};
 pub(crate) use end::{Ended, Stopped, forced_failure, with_denial};
+pub(crate) use free::Free;
 pub(crate) use lines::{Line, Lines};
 pub(crate) use reported::{Reported, Sign, sign_of};
+pub use template::PLACEHOLDERS;
 
 /// Everything that is known about how to run one kind of task.
 pub(crate) trait Executor: Send + Sync {
     /// The name under which a plan finds it.
-    fn name(&self) -> ExecutorName;
+    fn name(&self) -> ExecutorName {
+        self.configured().name.clone()
+    }
 
     /// Whether its tasks have a prompt.
     fn prompt(&self) -> PromptUse;
+
+    /// Whether its tasks have a command.
+    fn command(&self) -> CommandUse;
+
+    /// What the user configured for it.
+    fn configured(&self) -> &Configured;
+
+    /// Whether it can be told how much to think.
+    fn has_effort(&self) -> bool {
+        false
+    }
 
     /// The longest pause before the next attempt that a failed one can ask for.
     fn retry_after_max(&self) -> Duration;
@@ -57,6 +89,12 @@ pub(crate) struct Work<'w> {
     pub(crate) model: Option<&'w str>,
     /// The executor's own conversation of an earlier attempt, which it can go on with.
     pub(crate) resume: Option<&'w str>,
+    /// The attempt before this one.
+    pub(crate) before: Option<&'w Attempt>,
+    /// What that conversation had used when it was last reported.
+    pub(crate) so_far: Option<&'w SessionTotal>,
+    /// Whether the kernel keeps the child to what it may write.
+    pub(crate) is_confined: bool,
     pub(crate) attempt_number: i64,
     pub(crate) brief: &'w str,
     /// Values that must not be repeated in what is stored or shown.
@@ -90,8 +128,32 @@ pub(crate) trait Reader {
     /// Takes one line of standard output, and gives the AOP events in it.
     fn line(&mut self, line: Line<'_>) -> Vec<Body>;
 
+    /// Takes some of standard error.
+    fn error_output(&mut self, _bytes: &[u8]) {}
+
+    /// What it wants done after what it has read.
+    fn wishes(&mut self) -> Wishes {
+        Wishes::default()
+    }
+
+    /// Takes the digest of the workspace that it wished for; `None` if there is none.
+    fn seen(&mut self, _digest: Option<String>) {}
+
     /// Takes the end of the child.
     fn end(&mut self, ended: &Ended) -> Returned;
+}
+
+/// What a reader wants done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Wishes {
+    /// The name of its conversation, to be stored at once.
+    pub(crate) session: Option<String>,
+    /// The child leads nowhere and is to be ended.
+    pub(crate) stop: bool,
+    /// A look at the workspace, to see whether it changes.
+    pub(crate) look: bool,
+    /// For the child to read, where its input is kept open.
+    pub(crate) input: Vec<u8>,
 }
 
 /// What an attempt returned.
@@ -104,12 +166,14 @@ pub(crate) struct Returned {
     pub(crate) agent_session: Option<String>,
     /// The rate limit or usage window that ended it.
     pub(crate) limited: Option<Limited>,
+    /// What the conversation has used with all its attempts.
+    pub(crate) session_total: Option<SessionTotal>,
 }
 
 impl Returned {
     /// Of an executor that has no conversations of its own.
     pub(crate) fn plain(claim: Claim, response: Option<Box<Response>>) -> Self {
-        Self { response, claim, agent_session: None, limited: None }
+        Self { response, claim, agent_session: None, limited: None, session_total: None }
     }
 }
 
@@ -118,12 +182,25 @@ pub struct Executors(Vec<Box<dyn Executor>>);
 
 impl Executors {
     pub fn built_in() -> Self {
-        Self(vec![Box::new(shell::Shell), Box::new(aop_stdio::AopStdio)])
+        Self::with(&[])
+    }
+
+    /// The built-in ones and these; one with the name of a built-in one takes its place.
+    pub fn with(configured: &[Configured]) -> Self {
+        let is_replaced = |name: &ExecutorName| configured.iter().any(|other| other.name == *name);
+        let usual = ExecutorKind::BUILT_IN.iter().map(|kind| Configured::built_in(*kind));
+        let usual = usual.filter(|usual| !is_replaced(&usual.name));
+        Self(usual.chain(configured.iter().cloned()).map(Configured::executor).collect())
     }
 
     /// What the reader of a plan has to know about each.
     pub fn known(&self) -> Vec<KnownExecutor> {
-        self.0.iter().map(|each| KnownExecutor { name: each.name(), prompt: each.prompt() }).collect()
+        let known = |each: &Box<dyn Executor>| KnownExecutor {
+            name: each.name(),
+            prompt: each.prompt(),
+            command: each.command(),
+        };
+        self.0.iter().map(known).collect()
     }
 
     pub(crate) fn find(&self, name: &ExecutorName) -> Option<&dyn Executor> {

@@ -73,6 +73,9 @@ pub trait Children {
     /// The next report of any child, or `None` if there is none within `patience`.
     fn next(&mut self, patience: Duration) -> Option<(u64, Report)>;
 
+    /// Gives a child more to read, if its input was kept open. Does nothing if it has ended.
+    fn write(&self, number: u64, bytes: &[u8]);
+
     /// Asks a child to end, and ends it after its grace. Returns at once; does nothing if it has ended.
     fn stop(&self, number: u64);
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contract::domain::attempt::{Limited, NewAttempt, Taken};
+use contract::domain::attempt::{Limited, NewAttempt, SessionTotal, Taken};
 use contract::domain::check::CheckSeen;
 use contract::domain::outside::Outside;
 use contract::domain::time::Timestamp;
@@ -56,6 +56,8 @@ pub(crate) struct Live {
     pub(crate) withheld: Vec<String>,
     /// The executor's own name for its conversation.
     pub(crate) agent_session: Option<String>,
+    /// What that conversation has used with all its attempts.
+    pub(crate) session_total: Option<SessionTotal>,
     /// The rate limit or usage window that ended it.
     pub(crate) limited: Option<Limited>,
     /// What to start, until it has started.

@@ -425,7 +425,11 @@ fn note_end(
             task_id: last.begun.task_id.clone(),
             attempt_id: last.begun.id.clone(),
             state,
-            outcome: Box::new(Outcome { message: reason.to_owned(), ..observed }),
+            outcome: Box::new(Outcome {
+                message: reason.to_owned(),
+                agent_session: last.begun.agent_session.clone(),
+                ..observed
+            }),
             token: dispatcher.held.get(&task).copied(),
         });
     }

@@ -213,6 +213,17 @@ impl Handle {
         self.request(&ToShim::Kill, Request::Kill);
     }
 
+    /// Gives the executor more to read, if its input was kept open. One that cannot be given it is ended.
+    pub fn write(&self, bytes: &[u8]) {
+        let written = {
+            let control = self.control.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            write_all(&control, &ToShim::Input(bytes.to_vec()).encode(), HANDOVER_DEADLINE)
+        };
+        if written.is_err() {
+            self.kill();
+        }
+    }
+
     /// Whether nothing would have to be waited for any more.
     pub fn is_finished(&self) -> bool {
         self.thread.is_finished()

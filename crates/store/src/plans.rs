@@ -392,6 +392,7 @@ fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
         executor: "shell".to_owned(),
         model: None,
         alternative: None,
+        agent_session: None,
         owner: owner.clone(),
     };
     let claim = Claim {

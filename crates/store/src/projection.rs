@@ -80,6 +80,10 @@ impl Tx<'_> {
             Change::AttemptRolledBack { attempt_id, rollback, .. } => {
                 self.attempt_rolled_back(attempt_id, rollback)
             }
+            Change::AttemptNamed { attempt_id, agent_session } => self.change_one(
+                "UPDATE attempts SET begun = json_set(begun, '$.agent_session', ?2) WHERE id = ?1",
+                params![attempt_id.as_str(), agent_session],
+            ),
             Change::AttemptEnded { attempt_id, state, outcome } => self.change_one(
                 "UPDATE attempts SET state = ?2, outcome = ?3, ended_at = ?4 WHERE id = ?1",
                 params![attempt_id.as_str(), state.as_str(), json(outcome)?, at.millis()],

@@ -21,6 +21,7 @@ mod decisions;
 mod documents;
 mod durable;
 mod escapes;
+mod executors;
 mod failing_checks;
 mod first_run;
 mod forged_checks;

@@ -47,6 +47,9 @@ pub struct NewAttempt {
     /// Which of the task's alternatives it uses, counted from 0; `None` for the task's own executor and model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alternative: Option<u32>,
+    /// The executor's own name for its conversation: the one it goes on with, and then the one it names itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_session: Option<String>,
     pub owner: Owner,
 }
 
@@ -77,6 +80,9 @@ pub struct Outcome {
     /// The executor's own name for its conversation, with which it can go on in a later attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
+    /// What that conversation has used with all its attempts, where its executor reports such sums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_total: Option<SessionTotal>,
     /// The rate limit or usage window that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limited: Option<Limited>,
@@ -104,6 +110,17 @@ pub struct Outcome {
     /// What people should know about it although it did not fail because of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+/// What a conversation has used since it began.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct SessionTotal {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<MicroUsd>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_input: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_output: Option<u64>,
 }
 
 /// A resource of a model's provider that is used up for a while.

@@ -137,6 +137,11 @@ pub enum Change {
     AttemptStarted {
         attempt: NewAttempt,
     },
+    /// The executor of an attempt named its conversation.
+    AttemptNamed {
+        attempt_id: AttemptId,
+        agent_session: String,
+    },
     AttemptEnded {
         attempt_id: AttemptId,
         state: AttemptState,
@@ -201,6 +206,7 @@ impl Change {
             Change::RunCancelRequested { .. } => "run_cancel_requested",
             Change::RunMoved { .. } => "run_status",
             Change::AttemptStarted { .. } => "attempt_started",
+            Change::AttemptNamed { .. } => "attempt_named",
             Change::AttemptEnded { .. } => "attempt_ended",
             Change::AttemptRolledBack { .. } => "attempt_rolled_back",
             Change::Halted { .. } => "halted",
@@ -245,6 +251,7 @@ impl Change {
             | Change::HaltLifted { .. }
             | Change::ProgramStarted { .. }
             | Change::ProgramEnded { .. }
+            | Change::AttemptNamed { .. }
             | Change::AttemptEnded { .. } => None,
         }
     }

@@ -218,6 +218,12 @@ pub const REPORT_FINDINGS_MAX: usize = 100;
 pub const CLAIMED_FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Findings, warnings and checkpoints with a line of their own in the record of a layer.
 pub const FINDINGS_TRACED_MAX: usize = 20;
+/// An agent program whose stream says nothing for so long is ended. Its longest commands take ten minutes.
+pub const AGENT_SILENCE_MAX: Duration = Duration::from_mins(15);
+/// So often in a row an agent may call a tool with the same arguments and the same result while nothing changes.
+pub const TOOL_REPEATS_MAX: u32 = 12;
+/// An agent program's name for its conversation. It becomes an argument.
+pub const AGENT_SESSION_BYTES_MAX: usize = 128;
 /// The brief that a child gets about its task.
 pub const BRIEF_BYTES_MAX: usize = 8 * 1024;
 

@@ -1,4 +1,4 @@
-//! The name of an executor, and whether its tasks have a prompt.
+//! The name of an executor, and what its tasks have to say.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::text::cut;
 use crate::finding::Findings;
-use crate::shape::Form;
+use crate::shape::{Form, words};
 
 /// The name under which an executor is found: `shell`, `aop-stdio`, or one that was configured.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -17,6 +17,36 @@ pub struct ExecutorName(String);
 #[error("an executor's name must be {}", FORM.name)]
 pub struct InvalidExecutorName;
 
+words! {
+    /// How the program of an executor is called and read.
+    ExecutorKind {
+        /// A command; its exit code says how it ended.
+        Shell = "shell",
+        /// A program that reads an AOP TASK and prints AOP messages.
+        AopStdio = "aop-stdio",
+        Claude = "claude",
+        Codex = "codex",
+        Gemini = "gemini",
+        OpenCode = "opencode",
+        /// Any agent that speaks the Agent Client Protocol over its standard streams.
+        Acp = "acp",
+        /// Any other program: its command has placeholders, and its text is the answer.
+        Template = "template",
+    }
+}
+
+impl ExecutorKind {
+    /// Those that need no configuration, each under its own name.
+    pub const BUILT_IN: &'static [ExecutorKind] = &[
+        ExecutorKind::Shell,
+        ExecutorKind::AopStdio,
+        ExecutorKind::Claude,
+        ExecutorKind::Codex,
+        ExecutorKind::Gemini,
+        ExecutorKind::OpenCode,
+    ];
+}
+
 /// Whether a task of an executor has a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptUse {
@@ -25,11 +55,57 @@ pub enum PromptUse {
     Unused,
 }
 
+/// Whether a task of an executor has a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommandUse {
+    Required,
+    /// A command is refused, because the executor has a program of its own.
+    Unused,
+}
+
 /// An executor that is configured where the plan is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownExecutor {
     pub name: ExecutorName,
     pub prompt: PromptUse,
+    pub command: CommandUse,
+}
+
+/// Which fields a plan's task has that concern its executor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct GivenFields {
+    pub(super) prompt: bool,
+    pub(super) command: bool,
+    pub(super) model: bool,
+}
+
+/// A regular expression that the output of a program has to match somewhere.
+#[derive(Debug, Clone)]
+pub struct Pattern(regex::Regex);
+
+impl Pattern {
+    /// `None` if it is not a regular expression, or too large a one.
+    pub fn parse(text: &str) -> Option<Self> {
+        regex::RegexBuilder::new(text).multi_line(true).build().ok().map(Self)
+    }
+
+    pub fn is_match(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
+}
+
+impl Eq for Pattern {}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str())
+    }
 }
 
 /// Characters in a name, at most.
@@ -87,29 +163,41 @@ impl From<ExecutorName> for String {
     }
 }
 
-/// Adds the faults of a task's executor and prompt. With an empty list of known executors, neither is checked.
+/// Adds the faults of a task's executor, prompt, command and model. With an empty list of known executors, only a missing
+/// command is one.
 pub(super) fn check(
     name: &ExecutorName,
-    has_prompt: bool,
+    given: GivenFields,
     known: &[KnownExecutor],
     at: &str,
     findings: &mut Findings,
 ) {
+    let executor = known.iter().find(|executor| executor.name == *name);
+    let needs_command = executor.map_or(known.is_empty(), |it| it.command == CommandUse::Required);
+    if needs_command && !given.command {
+        findings.push(format!("{at}.command"), "missing", format!("a task for `{name}` needs a `command`"));
+    }
     if known.is_empty() {
         return;
     }
-    let Some(executor) = known.iter().find(|executor| executor.name == *name) else {
+    let Some(executor) = executor else {
         findings.push(format!("{at}.executor"), "unknown_executor", unknown(name.as_str(), known));
         return;
     };
-    match (executor.prompt, has_prompt) {
-        (PromptUse::Required, false) => {
-            findings.push(format!("{at}.prompt"), "missing", format!("a task for `{name}` needs a `prompt`"));
-        }
-        (PromptUse::Unused, true) => {
-            findings.push(format!("{at}.prompt"), "unused", format!("a task for `{name}` takes no `prompt`"));
-        }
-        (PromptUse::Required, true) | (PromptUse::Unused, false) => {}
+    let mut unused = |field: &str| {
+        findings.push(format!("{at}.{field}"), "unused", format!("a task for `{name}` takes no `{field}`"));
+    };
+    if given.prompt && executor.prompt == PromptUse::Unused {
+        unused("prompt");
+    }
+    if given.model && executor.prompt == PromptUse::Unused {
+        unused("model");
+    }
+    if given.command && executor.command == CommandUse::Unused {
+        unused("command");
+    }
+    if !given.prompt && executor.prompt == PromptUse::Required {
+        findings.push(format!("{at}.prompt"), "missing", format!("a task for `{name}` needs a `prompt`"));
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::executor::{self, ExecutorName, KnownExecutor};
+use super::executor::{self, ExecutorName, GivenFields, KnownExecutor};
 use super::shapes::{Command, Length, RawBudget, RawCheck, RawPlan, RawTask};
 use super::{Budget, Plan, PlanTask, order, shapes};
 use crate::domain::check::{Check, Expects};
@@ -170,7 +170,12 @@ impl RawTask {
     fn finish(self, index: usize, known: &[KnownExecutor], findings: &mut Findings) -> PlanTask {
         let at = format!("$.task[{index}]");
         let executor = self.executor.unwrap_or_else(ExecutorName::shell);
-        executor::check(&executor, self.prompt.is_some(), known, &at, findings);
+        let given = GivenFields {
+            prompt: self.prompt.is_some(),
+            command: self.command.is_some(),
+            model: self.model.is_some(),
+        };
+        executor::check(&executor, given, known, &at, findings);
         let checks = self.checks.into_iter().enumerate();
         let checks = checks.map(|(i, check)| check.finish(&format!("{at}.checks[{i}]"), findings)).collect();
         let budget = RawBudget::finish(self.budget, &at, findings);
@@ -183,7 +188,10 @@ impl RawTask {
             findings.push(format!("{at}.sandbox"), "conflict", message);
         }
         PlanTask {
-            command: self.command.arguments(self.shell, &format!("{at}.command"), findings),
+            command: self
+                .command
+                .map(|command| command.arguments(self.shell, &format!("{at}.command"), findings))
+                .unwrap_or_default(),
             writes: scopes(&self.writes, &format!("{at}.writes"), findings),
             reads: scopes(&self.reads, &format!("{at}.reads"), findings),
             scratch: scopes(&self.scratch, &format!("{at}.scratch"), findings),
@@ -212,7 +220,7 @@ impl RawTask {
             network_allow: network::allowed(self.network, self.network_allow, &at, findings),
             git: self.git.unwrap_or_default(),
             worktree: isolation::spec(self.isolation, (self.setup, self.ports), &at, findings),
-            model: None,
+            model: self.model,
             alternatives: Vec::new(),
             aop: None,
         }

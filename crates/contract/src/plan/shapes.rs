@@ -62,15 +62,17 @@ document! {
         pub(super) id: String as NAME,
         /// A title of one line. Default: the id.
         pub(super) title: Option<String> as text(1, limits::TITLE_CHARS_MAX),
-        /// The name of the executor: `shell` runs the command; `aop-stdio` runs it with an AOP TASK on standard input. Default `shell`.
+        /// The name of the executor: `shell` runs the command; `aop-stdio` runs it with an AOP TASK on standard input; `claude`, `codex`, `gemini`, `opencode` and those of the configuration give the prompt to their program. Default `shell`.
         pub(super) executor: Option<ExecutorName>,
-        /// The program and its arguments; with `shell = true` one line for `sh -c`.
-        pub(super) command: Command,
+        /// The program and its arguments; with `shell = true` one line for `sh -c`. Only for executors without a program of their own.
+        pub(super) command: Option<Command>,
         /// Run the command with `sh -c`. Default false.
         #[serde(default)]
         pub(super) shell: bool,
-        /// The instructions for an agent. Required for `aop-stdio`.
+        /// The instructions for an agent. Required for every executor but `shell`.
         pub(super) prompt: Option<String> as text(1, 50_000),
+        /// The model that the executor shall use. Default: as configured, or the program's own.
+        pub(super) model: Option<String> as text(1, 200),
         /// Paths it may change. Tasks whose writes overlap need an order. Changes elsewhere make done only claimed.
         #[serde(default)]
         pub(super) writes: Vec<String> as SCOPES,

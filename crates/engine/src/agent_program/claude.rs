@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{AgentProgram, Call, text, tool, unless};
+use super::{AgentProgram, Call, Effort, directory, option, text, tool, unless};
 
 pub(super) struct Claude;
 
@@ -24,7 +24,10 @@ impl AgentProgram for Claude {
         words.extend(unless(given, &["--permission-mode", SKIP], &["--permission-mode", "acceptEdits"]));
         let tools = ["--allowedTools", "--allowed-tools", SKIP];
         words.extend(unless(given, &tools, &["--allowedTools", TOOLS]));
-        words.extend(["--add-dir".to_owned(), call.store.display().to_string()]);
+        words.extend(option(given, &["--model"], call.model));
+        words.extend(option(given, &["--effort"], call.effort.map(Effort::as_str)));
+        words.extend(option(given, &["-r", "--resume"], call.resume));
+        words.extend(directory("--add-dir", call.store));
         if call.without_hooks {
             words.extend(unless(given, &["--settings"], &["--settings", r#"{"disableAllHooks":true}"#]));
         }

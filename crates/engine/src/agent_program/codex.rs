@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{AgentProgram, Call, text, unless, without};
+use super::{AgentProgram, Call, directory, option, text, unless, without};
 
 pub(super) struct Codex;
 
@@ -17,12 +17,18 @@ impl AgentProgram for Codex {
         let mut words = vec!["exec".to_owned()];
         words.extend(unless(given, &["--json"], &["--json"]));
         // Without it the sandbox depends on whether the directory was used before.
-        words.extend(unless(given, &open, &["-s", "workspace-write"]));
+        let sandbox = if call.is_confined { "danger-full-access" } else { "workspace-write" };
+        words.extend(unless(given, &open, &["-s", sandbox]));
         words.extend(unless(given, &["--skip-git-repo-check"], &["--skip-git-repo-check"]));
-        words.extend(["--add-dir".to_owned(), call.store.display().to_string()]);
+        words.extend(directory("--add-dir", call.store));
+        words.extend(option(given, &["-m", "--model"], call.model));
+        if let Some(effort) = call.effort {
+            words.extend(["-c".to_owned(), format!("model_reasoning_effort=\"{}\"", effort.as_str())]);
+        }
         // A login shell would set another PATH, on which `writ` may be missing.
         words.extend(["-c".to_owned(), "allow_login_shell=false".to_owned()]);
         words.extend(without(given, "exec"));
+        words.extend(call.resume.into_iter().flat_map(|id| ["resume".to_owned(), id.to_owned()]));
         words.push("-".to_owned());
         words
     }

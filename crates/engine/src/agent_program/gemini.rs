@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{AgentProgram, Call, text, tool, unless};
+use super::{AgentProgram, Call, directory, option, text, tool, unless};
 
 pub(super) struct Gemini;
 
@@ -17,13 +17,19 @@ impl AgentProgram for Gemini {
         words.extend(unless(given, &["-o", "--output-format"], &["-o", "stream-json"]));
         // In other modes it does not offer the shell and the editor to the model at all.
         words.extend(unless(given, &["--approval-mode", "-y", "--yolo"], &["--approval-mode", "yolo"]));
-        words.extend(["--include-directories".to_owned(), call.store.display().to_string()]);
+        words.extend(option(given, &["-m", "--model"], call.model));
+        words.extend(option(given, &["--resume", "-r"], call.resume));
+        words.extend(directory("--include-directories", call.store));
         words
     }
 
     /// It refuses directories that were not trusted, and survives signals when it starts itself a second time.
     fn environment(&self) -> &'static [(&'static str, &'static str)] {
         &[("GEMINI_CLI_TRUST_WORKSPACE", "true"), ("GEMINI_CLI_NO_RELAUNCH", "true")]
+    }
+
+    fn has_effort(&self) -> bool {
+        false
     }
 
     fn shown(&self, event: &Value) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{AgentProgram, Call, text, tool, unless, without};
+use super::{AgentProgram, Call, Effort, option, text, tool, unless, without};
 
 pub(super) struct OpenCode;
 
@@ -17,6 +17,9 @@ impl AgentProgram for OpenCode {
         words.extend(unless(given, &["--format"], &["--format", "json"]));
         // Without it a question about a directory outside ends the run, and the store is outside.
         words.extend(unless(given, &["--auto"], &["--auto"]));
+        words.extend(option(given, &["-m", "--model"], call.model));
+        words.extend(option(given, &["--variant"], call.effort.map(variant)));
+        words.extend(option(given, &["-s", "--session"], call.resume));
         words.extend(without(given, "run"));
         words
     }
@@ -33,5 +36,14 @@ impl AgentProgram for OpenCode {
             "error" => Some(format!("error: {}", text(&event["error"]["data"]["message"])?)),
             _ => None,
         }
+    }
+}
+
+/// Its names for reasoning efforts depend on the provider; these are the usual ones.
+fn variant(effort: Effort) -> &'static str {
+    match effort {
+        Effort::Low => "minimal",
+        Effort::Medium => "medium",
+        Effort::High => "high",
     }
 }

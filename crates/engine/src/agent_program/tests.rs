@@ -8,7 +8,7 @@ fn words(line: &str) -> Vec<String> {
 fn called(line: &str) -> String {
     let words = words(line);
     let (program, at) = recognize(&words).unwrap();
-    let call = Call { given: &words[at + 1..], store: Path::new("/data/writ"), without_hooks: false };
+    let call = Call { given: &words[at + 1..], store: Some(Path::new("/data/writ")), ..Call::default() };
     let mut argv = words[..=at].to_vec();
     argv.extend(program.arguments(&call));
     argv.join(" ")

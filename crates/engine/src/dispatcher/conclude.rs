@@ -43,6 +43,7 @@ impl Dispatcher<'_> {
         live.lines.finish(|line| drop(live.reader.line(line)));
         let returned = live.reader.end(&live.ended);
         (live.agent_session, live.limited) = (returned.agent_session, returned.limited);
+        live.session_total = returned.session_total;
         let response = returned.response.as_ref();
         live.reported = response.map(|response| Reported::of(response, &live.hidden)).unwrap_or_default();
         live.claims = Claims::of(returned.response.as_deref(), &live.hidden);
@@ -507,6 +508,7 @@ fn end_of(live: &Live, conclusion: Conclusion, reported: &Reported, token: Optio
             confinement: live.ended.in_force.as_ref().map(InForce::words).unwrap_or_default(),
             network: live.ended.network.clone(),
             agent_session: live.agent_session.clone(),
+            session_total: live.session_total.clone(),
             limited: live.limited.clone(),
             retry_after_ms: reported.retry_after_ms,
             took_over: live.took_over.clone(),

@@ -4,6 +4,7 @@
 //! then started as any other. After the end, it stays live in [`Phase::Judging`]. Nothing is recorded until all
 //! layers of a step have ended, so records of tasks that run in parallel never mix.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::sync::Arc;
 
@@ -99,6 +100,9 @@ impl Dispatcher<'_> {
         }
         let brief = context.as_ref().and_then(|result| result.exit.product()).map_or("", String::as_str);
         let environment = &self.settings.environment;
+        let none = BTreeMap::new();
+        let executor = self.settings.executors.find(&self.selected(task).executor);
+        let executor_env = executor.map_or(&none, |executor| &executor.configured().env);
         let lookup =
             |name: &str| environment.get(&OsString::from(name)).and_then(|v| v.to_str().map(str::to_owned));
         let facts = ShapeFacts {
@@ -108,6 +112,7 @@ impl Dispatcher<'_> {
             attempt_number: number,
             brief,
             timeout_max: self.settings.policy.timeout_max,
+            executor_env,
             lookup: &lookup,
         };
         let shape = self.pipeline.run(&stack.shape, Some(task), now_ms, || (stack.shape.run)(&facts))?;

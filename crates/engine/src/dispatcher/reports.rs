@@ -1,6 +1,7 @@
 //! What the processes of tasks report, and what happens when they take too long.
 
 use ops::Result;
+use ops::run::journal::Entry;
 
 use super::{Dispatcher, millis};
 use crate::executor::{Sign, Stdout, Stopped, sign_of};
@@ -45,6 +46,7 @@ impl Dispatcher<'_> {
             Report::Stdout(bytes) => return self.take_stdout(task, &bytes),
             Report::Stderr(bytes) => {
                 live.denials.push(&bytes);
+                live.reader.error_output(&bytes);
                 let text = keep(live, Stream::Stderr, &bytes);
                 show_line(self.observer, &self.board.slot(task).name, &text);
             }
@@ -92,6 +94,50 @@ impl Dispatcher<'_> {
             Stdout::Text => show_line(self.observer, name, &text),
             Stdout::Messages => {}
         }
+        self.grant_wishes(task)
+    }
+
+    /// Does what the reader of a child wants done.
+    fn grant_wishes(&mut self, task: usize) -> Result<()> {
+        let wishes = self.live_mut(task).reader.wishes();
+        if let Some(agent_session) = wishes.session {
+            self.name_session(task, agent_session)?;
+        }
+        if !wishes.input.is_empty() {
+            self.children.write(self.live[&task].process, &wishes.input);
+        }
+        let mut stop = wishes.stop;
+        if wishes.look {
+            let digest = self.settings.index.tree_digest(self.directory(task), &self.part(task).spec.writes);
+            let live = self.live_mut(task);
+            live.reader.seen(digest);
+            stop |= live.reader.wishes().stop;
+        }
+        if stop {
+            // Not by request: how it ended is for the reader to say.
+            self.children.stop(self.live[&task].process);
+        }
+        Ok(())
+    }
+
+    /// Stores the name of the executor's conversation at once, so that it can go on wherever this process ends.
+    fn name_session(&mut self, task: usize, agent_session: String) -> Result<()> {
+        let live = self.live_mut(task);
+        if live.attempt.agent_session.as_ref() == Some(&agent_session) {
+            return Ok(());
+        }
+        live.attempt.agent_session = Some(agent_session.clone());
+        let entry = Entry::NameSession { attempt_id: live.attempt.id.clone(), agent_session };
+        self.patiently(|engine| {
+            let id = &engine.run.asked.id;
+            ops::run::journal::write(
+                engine.cx,
+                &engine.caller,
+                id,
+                &engine.owner,
+                std::slice::from_ref(&entry),
+            )
+        })?;
         Ok(())
     }
 

@@ -6,19 +6,23 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use contract::aee::Type;
+use contract::aop::event::{Body, VersionFallback};
+use contract::aop::fallback::Reason;
+use contract::aop::header::AOP_VERSION;
 use contract::domain::attempt::{NewAttempt, Taken};
 use contract::domain::confinement::{GitUse, SandboxMode};
 use contract::domain::id::mint;
 use contract::domain::limits;
 use contract::domain::status::Status;
 use ops::Result;
+use ops::aop_event::AopEvent;
 use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
 use super::layers::Preparation;
 use super::selection::Selected;
 use super::{Committed, Dispatcher, millis};
-use crate::executor::{Claims, Ended, Executor, Lines, Reported, Work};
+use crate::executor::{Claims, Ended, Executor, Free, Lines, Reported, Work};
 use crate::inside::Inside;
 use crate::launcher::{Shortage, with_causes};
 use crate::live::{Live, Phase};
@@ -66,6 +70,7 @@ impl Dispatcher<'_> {
         self.note(Entry::MoveTask { task_id, to: Status::InProgress, reason: None, verified: false });
         self.note(Entry::StartAttempt { attempt: attempt.clone(), wants });
         self.note_delegation(task, number, shaped.timeout);
+        self.note_old_protocol(task, executor);
         match self.try_commit(mark)? {
             Committed::All(token) => drop(token.map(|token| self.held.insert(task, token))),
             Committed::Hindered(hindrance) => return self.hindered(task, hindrance),
@@ -103,6 +108,27 @@ impl Dispatcher<'_> {
             payload,
             task_id: Some(task_id),
         }));
+    }
+
+    /// Writes down that an executor which reads only v1 gets a prompt of that version.
+    fn note_old_protocol(&mut self, task: usize, executor: &dyn Executor) {
+        let configured = executor.configured();
+        if !configured.is_v1_only {
+            return;
+        }
+        let body = VersionFallback {
+            agent: Some(configured.name.as_str().to_owned()),
+            from_version: Some(AOP_VERSION.to_owned()),
+            to_version: Some("1.x".to_owned()),
+            reason: Reason::TargetV1Only.as_str().to_owned(),
+            error_code: None,
+            validation_errors: Vec::new(),
+            input_preview: None,
+        };
+        let told = format!("`{}` reads AOP v1 only and gets a v1 prompt", configured.name);
+        let event = AopEvent { body: Body::VersionFallback(body), told, more: json!({}) };
+        let task_id = self.tasks[task].id.clone();
+        self.note(Entry::Aop { task_id, event: Box::new(event) });
     }
 
     /// Writes down, with the attempt that gets it, that a lock was taken from somebody else.
@@ -164,6 +190,7 @@ impl Dispatcher<'_> {
             executor: selected.executor.as_str().to_owned(),
             model: selected.model.clone(),
             alternative: selected.alternative,
+            agent_session: self.resumable(task, selected),
             owner: self.owner.clone(),
         }
     }
@@ -176,7 +203,8 @@ impl Dispatcher<'_> {
         (shaped, took_over, snapshot): (Shaped, Option<String>, Option<Taken>),
     ) -> Result<()> {
         let now = self.cx.now();
-        let resume = self.resumable(task, &selected);
+        let resume = attempt.agent_session.clone();
+        let so_far = resume.as_deref().and_then(|session| self.session_total(task, session));
         let prepared = executor.prepare(&Work {
             run: &self.run.asked,
             workspace: &self.directory(task).to_string_lossy(),
@@ -185,6 +213,9 @@ impl Dispatcher<'_> {
             command: &selected.command,
             model: selected.model.as_deref(),
             resume: resume.as_deref(),
+            before: self.attempts[task].iter().rev().find(|before| before.begun.id != attempt.id),
+            so_far,
+            is_confined: self.is_confined(task),
             attempt_number: attempt.number,
             brief: &shaped.brief,
             hidden: &shaped.hidden,
@@ -217,7 +248,11 @@ impl Dispatcher<'_> {
             ended: Ended::default(),
             stdout: prepared.stdout,
             lines: Lines::default(),
-            reader: prepared.reader,
+            reader: if executor.configured().is_model_free {
+                Box::new(Free(prepared.reader))
+            } else {
+                prepared.reader
+            },
             hidden: shaped.hidden,
             claim: None,
             reported: Reported::default(),
@@ -230,6 +265,7 @@ impl Dispatcher<'_> {
             snapshot,
             withheld: Vec::new(),
             agent_session: None,
+            session_total: None,
             limited: None,
             spec: Some(Box::new(spec)),
             inside,
@@ -264,6 +300,19 @@ impl Dispatcher<'_> {
     pub(crate) fn wanted(&self, task: usize) -> Wanted<'_> {
         let origin = self.is_isolated(task).then_some(Path::new(&self.run.asked.workspace));
         Wanted::of_task(&self.part(task).spec, self.settings, origin)
+    }
+
+    /// Whether the task's processes will be in a sandbox.
+    fn is_confined(&self, task: usize) -> bool {
+        let wanted = self.wanted(task);
+        match wanted.mode {
+            SandboxMode::Off => false,
+            SandboxMode::Enforce => true,
+            SandboxMode::Prefer => {
+                wanted.refusal(self.directory(task)).is_none()
+                    && self.settings.launcher.sandbox_lacks().is_none()
+            }
+        }
     }
 
     /// Why a sandbox that is demanded for the task cannot be had on this machine.

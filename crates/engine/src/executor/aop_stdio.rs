@@ -12,18 +12,27 @@ use contract::aop::task::{
 use contract::aop::{self, Line as Message, effective};
 use contract::domain::limits;
 use contract::json::{Map, Value};
-use contract::plan::{ExecutorName, PromptUse};
+use contract::plan::{CommandUse, PromptUse};
 
-use super::{Ended, Executor, Line, Prepared, Reader, Returned, Stdout, Work, command_line, failure};
+use super::text_answer::TextAnswer;
+use super::{
+    Configured, Ended, Executor, Line, Prepared, Reader, Returned, Stdout, Work, command_line, failure,
+};
 use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::Stdin;
 use contract::secrets::Hidden;
 
-pub(super) struct AopStdio;
+pub(super) struct AopStdio {
+    pub(super) own: Configured,
+}
 
 impl Executor for AopStdio {
-    fn name(&self) -> ExecutorName {
-        ExecutorName::aop_stdio()
+    fn configured(&self) -> &Configured {
+        &self.own
+    }
+
+    fn command(&self) -> CommandUse {
+        if self.own.command.is_empty() { CommandUse::Required } else { CommandUse::Unused }
     }
 
     fn prompt(&self) -> PromptUse {
@@ -36,15 +45,40 @@ impl Executor for AopStdio {
 
     fn prepare(&self, work: &Work<'_>) -> Prepared {
         let task = task_of(work);
+        if self.own.is_v1_only {
+            return self.prepare_v1(work, &task);
+        }
         let mut document = serde_json::to_vec(&task).expect("BUG: a TASK can always be written");
         document.push(b'\n');
         Prepared {
-            argv: command_line(work.command, work.part.spec.shell),
+            argv: self.argv(work),
             env: BTreeMap::new(),
             stdin: Stdin::Bytes(document),
-            silence_max: effective::heartbeat(&task).map(|beat| beat.silence_max()),
+            silence_max: effective::heartbeat(&task).map(|beat| beat.silence_max()).or(self.own.silence),
             stdout: Stdout::Messages,
             reader: Box::new(Conversation::new(task, work.hidden.clone())),
+        }
+    }
+}
+
+impl AopStdio {
+    fn argv(&self, work: &Work<'_>) -> Vec<String> {
+        if work.command.is_empty() {
+            self.own.command.clone()
+        } else {
+            command_line(work.command, work.part.spec.shell)
+        }
+    }
+
+    /// A prompt goes in and text comes out.
+    fn prepare_v1(&self, work: &Work<'_>, task: &Task) -> Prepared {
+        Prepared {
+            argv: self.argv(work),
+            env: BTreeMap::new(),
+            stdin: Stdin::Bytes(aop::v1::prompt(task).into_bytes()),
+            silence_max: self.own.silence,
+            stdout: Stdout::Text,
+            reader: Box::new(TextAnswer::new(work, &self.own)),
         }
     }
 }

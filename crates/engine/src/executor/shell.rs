@@ -4,17 +4,25 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use contract::aop::event::Body;
-use contract::plan::{ExecutorName, PromptUse};
+use contract::plan::{CommandUse, PromptUse};
 
-use super::{Ended, Executor, Line, Prepared, Reader, Returned, Stdout, Work, command_line, failure};
+use super::{
+    Configured, Ended, Executor, Line, Prepared, Reader, Returned, Stdout, Work, command_line, failure,
+};
 use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::Stdin;
 
-pub(super) struct Shell;
+pub(super) struct Shell {
+    pub(super) own: Configured,
+}
 
 impl Executor for Shell {
-    fn name(&self) -> ExecutorName {
-        ExecutorName::shell()
+    fn configured(&self) -> &Configured {
+        &self.own
+    }
+
+    fn command(&self) -> CommandUse {
+        CommandUse::Required
     }
 
     fn prompt(&self) -> PromptUse {

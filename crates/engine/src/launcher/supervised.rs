@@ -163,6 +163,12 @@ impl Children for Supervised {
         Some((number, report))
     }
 
+    fn write(&self, number: u64, bytes: &[u8]) {
+        if let Some(handle) = self.handles.get(&number) {
+            handle.write(bytes);
+        }
+    }
+
     fn stop(&self, number: u64) {
         self.handles.get(&number).into_iter().for_each(Handle::stop);
     }

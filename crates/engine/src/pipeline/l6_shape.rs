@@ -29,6 +29,8 @@ pub(crate) struct ShapeFacts<'g> {
     pub(crate) attempt_number: i64,
     pub(crate) brief: &'g str,
     pub(crate) timeout_max: Option<Duration>,
+    /// What the user configured for the executor. The task's own win.
+    pub(crate) executor_env: &'g BTreeMap<String, String>,
     /// Looks up writ's own environment, for `env:NAME`.
     pub(crate) lookup: &'g dyn Fn(&str) -> Option<String>,
 }
@@ -38,7 +40,8 @@ pub(crate) fn run(facts: &ShapeFacts<'_>) -> Outcome<Shaped> {
     let timeout = facts.timeout_max.map_or(spec.timeout(), |max| spec.timeout().min(max));
     let mut env = BTreeMap::new();
     let mut hidden = Hidden::default();
-    for (name, value) in &spec.env {
+    let configured = facts.executor_env.iter().filter(|(name, _)| !spec.env.contains_key(*name));
+    for (name, value) in configured.chain(&spec.env) {
         let resolved = match value.strip_prefix("env:") {
             Some(source) => (facts.lookup)(source),
             None => Some(value.clone()),

@@ -92,6 +92,7 @@ pub(crate) fn attempt(state: AttemptState, message: &str) -> Attempt {
             executor: "shell".to_owned(),
             model: None,
             alternative: None,
+            agent_session: None,
             owner: Owner {
                 pid: 1,
                 start_time: 1,

@@ -92,6 +92,7 @@ fn a_repetition_waits_for_the_longer_of_the_plan_and_the_executor() {
             executor: "aop-stdio".to_owned(),
             model: None,
             alternative: None,
+            agent_session: None,
             owner: Owner {
                 pid: 1,
                 start_time: 1,

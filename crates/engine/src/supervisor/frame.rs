@@ -37,6 +37,8 @@ pub enum ToShim {
     Stop,
     /// End it at once.
     Kill,
+    /// More for its standard input, which was kept open for it.
+    Input(Vec<u8>),
 }
 
 /// What a shim tells writ. `Ready` is the first, `Gone` or `Fault` the last one.
@@ -100,6 +102,7 @@ pub mod kind {
     pub(super) const LAUNCH: u8 = b'L';
     pub(super) const STOP: u8 = b'S';
     pub(super) const KILL: u8 = b'K';
+    pub(super) const INPUT: u8 = b'I';
     pub(super) const READY: u8 = b'r';
     pub(super) const STARTED: u8 = b's';
     pub const STDOUT: u8 = b'o';
@@ -172,6 +175,7 @@ impl ToShim {
             ToShim::Launch(spec) => append(&mut out, kind::LAUNCH, &spec.to_json()),
             ToShim::Stop => append(&mut out, kind::STOP, &[]),
             ToShim::Kill => append(&mut out, kind::KILL, &[]),
+            ToShim::Input(bytes) => append(&mut out, kind::INPUT, bytes),
         }
         out
     }
@@ -186,6 +190,7 @@ impl ToShim {
             kind::STOP if frame.payload.is_empty() => Ok(ToShim::Stop),
             kind::KILL if frame.payload.is_empty() => Ok(ToShim::Kill),
             kind::STOP | kind::KILL => Err(damaged),
+            kind::INPUT => Ok(ToShim::Input(frame.payload.to_vec())),
             other => Err(FrameError::UnknownKind(other)),
         }
     }

@@ -211,6 +211,13 @@ impl Shim {
             {
                 phase = self.obey(phase, order);
             }
+            let input = self.link.take_input();
+            if !input.is_empty() {
+                if !self.executor.add_input(&input) {
+                    return;
+                }
+                self.executor.feed();
+            }
             phase = self.outgrow(phase);
             if phase == Phase::Ending {
                 return;

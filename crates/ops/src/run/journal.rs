@@ -78,6 +78,13 @@ fn write_one(
             crate::checking::pin(work, &task, files)?;
         }
         Entry::StartAttempt { attempt, wants } => return start(work, run, attempt, wants),
+        Entry::NameSession { attempt_id, agent_session } => {
+            let named = Change::AttemptNamed {
+                attempt_id: attempt_id.clone(),
+                agent_session: contract::secrets::scrub(agent_session).into_owned(),
+            };
+            work.change(&about, "Conversation named", &named)?;
+        }
         Entry::EndAttempt { .. } => return end(work, run, entry),
         Entry::RollBack { .. } => return granted::roll_back(work, entry),
         Entry::Land { .. } => return granted::land(work, &about, entry),

@@ -70,6 +70,7 @@ impl Scene {
             executor: "shell".to_owned(),
             model: None,
             alternative: None,
+            agent_session: None,
             owner: owner(7),
         };
         let scopes = task.part.as_ref().unwrap().spec.writes.clone();

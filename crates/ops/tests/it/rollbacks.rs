@@ -50,6 +50,7 @@ fn started_task(
         executor: "shell".to_owned(),
         model: None,
         alternative: None,
+        agent_session: None,
         owner: owner(7),
     };
     let scopes = vec![Scope::parse("src", None).unwrap()];

@@ -49,6 +49,7 @@ impl World {
             executor: "shell".to_owned(),
             model: None,
             alternative: None,
+            agent_session: None,
             owner: owner(7),
         };
         entries.push(Entry::StartAttempt { attempt, wants: Wants::default() });

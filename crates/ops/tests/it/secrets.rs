@@ -153,6 +153,7 @@ fn what_an_engine_writes_down_is_scrubbed() {
         executor: "shell".to_owned(),
         model: None,
         alternative: None,
+        agent_session: None,
         owner: owner(7),
     };
     let seen = CheckSeen {

@@ -276,12 +276,15 @@ impl World<'_> {
                     executor,
                     model: None,
                     alternative: None,
+                    agent_session: None,
                     owner: owner(),
                 };
                 self.change(&Change::AttemptStarted { attempt });
             }
             Step::EndAttempt { attempt, state } => {
                 let attempt_id = model.attempts[chosen(&model.attempts, *attempt)?].clone();
+                let agent_session = format!("conversation of {attempt_id}");
+                self.change(&Change::AttemptNamed { attempt_id: attempt_id.clone(), agent_session });
                 let outcome = Box::new(Outcome { exit_code: Some(1), ..Outcome::default() });
                 self.change(&Change::AttemptEnded { attempt_id, state: *state, outcome });
             }

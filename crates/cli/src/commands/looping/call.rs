@@ -122,8 +122,9 @@ impl AgentCommand {
                 let given: Vec<String> = self.words[at + 1..].iter().map(filled).collect();
                 let call = Call {
                     given: &given,
-                    store: job.store.parent().unwrap_or(&job.directory),
+                    store: Some(job.store.parent().unwrap_or(&job.directory)),
                     without_hooks: job.args.spawn_disable_hooks,
+                    ..Call::default()
                 };
                 let mut argv = self.words[..=*at].to_vec();
                 argv.extend(program.arguments(&call));

@@ -67,6 +67,7 @@ fn attempt(number: i64, rollback: Option<(Direction, Stage)>) -> Attempt {
             executor: "shell".to_owned(),
             model: None,
             alternative: None,
+            agent_session: None,
             owner: Owner {
                 pid: 7,
                 start_time: 1,

@@ -65,9 +65,6 @@ fn sound_part(value: &Value, findings: &Findings) -> Option<Sound> {
         if !task["id"].is_string() {
             task["id"] = json!(format!("$.task[{index}]"));
         }
-        if task["command"].is_null() {
-            task["command"] = json!(["true"]);
-        }
     }
     Some(Sound { value, is_named, is_ordered })
 }
@@ -79,8 +76,11 @@ fn remove(task: &mut Map<String, Value>, field: &str) {
     }
     task.remove(field);
     match field {
-        "executor" => drop(task.remove("prompt")),
-        "shell" => drop(task.remove("command")),
+        "executor" => ["prompt", "model"].into_iter().for_each(|name| drop(task.remove(name))),
+        // Whether there is one is known; what it says is not.
+        "shell" | "command" if task.contains_key("command") || field == "command" => {
+            task.insert("command".to_owned(), json!(["true"]));
+        }
         _ => {}
     }
 }

@@ -1,12 +1,20 @@
 use super::*;
 use crate::domain::confinement::{GitUse, NetworkUse};
-use crate::plan::{PromptUse, document};
+use crate::plan::{CommandUse, PromptUse, document};
 use proptest::prelude::*;
 
 fn known() -> [KnownExecutor; 2] {
     [
-        KnownExecutor { name: ExecutorName::shell(), prompt: PromptUse::Unused },
-        KnownExecutor { name: ExecutorName::aop_stdio(), prompt: PromptUse::Required },
+        KnownExecutor {
+            name: ExecutorName::shell(),
+            prompt: PromptUse::Unused,
+            command: CommandUse::Required,
+        },
+        KnownExecutor {
+            name: ExecutorName::aop_stdio(),
+            prompt: PromptUse::Required,
+            command: CommandUse::Required,
+        },
     ]
 }
 

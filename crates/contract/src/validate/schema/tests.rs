@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::of;
 use crate::conformance::{File, cases};
 use crate::json::strict;
-use crate::plan::{ExecutorName, KnownExecutor, PromptUse};
+use crate::plan::{CommandUse, ExecutorName, KnownExecutor, PromptUse};
 use crate::validate::{Kind, Options, validate};
 
 fn vectors() -> PathBuf {
@@ -89,8 +89,16 @@ fn judged(kind: Kind, document: &Value, strict: bool) -> crate::verdict::Verdict
         text.push('\n');
     }
     let executors = [
-        KnownExecutor { name: ExecutorName::shell(), prompt: PromptUse::Unused },
-        KnownExecutor { name: ExecutorName::aop_stdio(), prompt: PromptUse::Required },
+        KnownExecutor {
+            name: ExecutorName::shell(),
+            prompt: PromptUse::Unused,
+            command: CommandUse::Required,
+        },
+        KnownExecutor {
+            name: ExecutorName::aop_stdio(),
+            prompt: PromptUse::Required,
+            command: CommandUse::Required,
+        },
     ];
     validate(Some(kind), text.as_bytes(), &Options { strict, executors: &executors, ..Options::default() })
 }

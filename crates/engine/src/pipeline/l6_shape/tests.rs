@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use contract::plan::PlanTask;
 use serde_json::json;
 
@@ -15,6 +17,7 @@ fn shape(spec: PlanTask, timeout_max: Option<Duration>) -> Outcome<Shaped> {
         attempt_number: 2,
         brief: "the brief",
         timeout_max,
+        executor_env: &BTreeMap::new(),
         lookup: &lookup,
     })
 }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::process::Pid;
 
 use super::link::Link;
-use crate::supervisor::frame::{Fault, NOT_STARTED, OUTPUT_BYTES_MAX, kind};
+use crate::supervisor::frame::{Fault, LAUNCH_BYTES_MAX, NOT_STARTED, OUTPUT_BYTES_MAX, kind};
 use crate::supervisor::launch::{LaunchSpec, Stdin};
 use crate::supervisor::mark::VARIABLE;
 use crate::supervisor::sandbox::{Barrier, failed_step};
@@ -96,6 +96,15 @@ impl Executor {
     /// The group it leads, which has the number of its pid.
     pub(super) fn group(&self) -> u32 {
         self.pid.as_raw_nonzero().get().unsigned_abs()
+    }
+
+    /// Adds to an input that is kept open. False if the executor leaves too much of it unread.
+    pub(super) fn add_input(&mut self, bytes: &[u8]) -> bool {
+        let Some(feed) = self.stdin.as_mut().filter(|feed| feed.keeps_open) else { return true };
+        feed.bytes.drain(..feed.written);
+        feed.written = 0;
+        feed.bytes.extend_from_slice(bytes);
+        feed.bytes.len() <= LAUNCH_BYTES_MAX
     }
 
     /// Gives the executor what its input takes now.

@@ -28,6 +28,8 @@ pub(super) struct Link {
     incoming: Incoming,
     /// Read and not yet acted on.
     orders: VecDeque<ToShim>,
+    /// What the executor is to read, and was not taken yet.
+    input: Vec<u8>,
     /// The control pipe has ended, or spoke nonsense.
     is_deaf: bool,
     /// The frame pipe has no reader any more.
@@ -47,6 +49,7 @@ impl Link {
             frames,
             incoming: Incoming::new(LAUNCH_BYTES_MAX),
             orders: VecDeque::new(),
+            input: Vec::new(),
             is_deaf: false,
             is_mute: false,
             pending: Vec::new(),
@@ -62,7 +65,7 @@ impl Link {
             match self.orders.pop_front() {
                 Some(ToShim::Launch(_)) if self.is_deaf => return Ok(None),
                 Some(ToShim::Launch(spec)) => return Ok(Some(*spec)),
-                Some(ToShim::Stop | ToShim::Kill) => return Ok(None),
+                Some(ToShim::Stop | ToShim::Kill | ToShim::Input(_)) => return Ok(None),
                 None if self.is_deaf => return Ok(None),
                 None => wait_for(&mut [PollFd::new(&self.control, PollFlags::IN)], None),
             }
@@ -75,11 +78,19 @@ impl Link {
         if self.is_mute || self.is_deaf {
             return Some(Order::Kill);
         }
-        match self.orders.pop_front()? {
-            ToShim::Stop => Some(Order::Stop),
-            // A second launch is as wrong as nonsense: end what there is.
-            ToShim::Kill | ToShim::Launch(_) => Some(Order::Kill),
+        loop {
+            match self.orders.pop_front()? {
+                ToShim::Stop => return Some(Order::Stop),
+                // A second launch is as wrong as nonsense: end what there is.
+                ToShim::Kill | ToShim::Launch(_) => return Some(Order::Kill),
+                ToShim::Input(bytes) => self.input.extend(bytes),
+            }
         }
+    }
+
+    /// What came for the executor's input since the last call.
+    pub(super) fn take_input(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.input)
     }
 
     pub(super) fn send(&mut self, message: &FromShim) {

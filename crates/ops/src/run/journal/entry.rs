@@ -40,6 +40,11 @@ pub enum Entry {
         attempt: NewAttempt,
         wants: Wants,
     },
+    /// The executor of a running attempt named its conversation, with which it can go on.
+    NameSession {
+        attempt_id: AttemptId,
+        agent_session: String,
+    },
     /// Releases what the attempt held.
     EndAttempt {
         task_id: TaskId,

@@ -52,6 +52,7 @@ fn attempted_task(crew: &mut Crew) -> String {
         executor: "shell".to_owned(),
         model: None,
         alternative: None,
+        agent_session: None,
         owner: owner(7),
     };
     let to = Status::InProgress;

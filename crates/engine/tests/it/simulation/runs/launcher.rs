@@ -239,6 +239,9 @@ impl Children for SimulatedChildren {
         }
     }
 
+    /// No simulated program reads on.
+    fn write(&self, _: u64, _: &[u8]) {}
+
     fn stop(&self, number: u64) {
         self.launcher.fuse.touch();
         self.launcher.world().stop((self.group, number));

@@ -1,0 +1,358 @@
+//! `acp`: any agent that speaks the Agent Client Protocol (version 1) over its standard streams.
+//!
+//! initialize, then `session/new` or `session/load`, then `session/prompt`: its answer is the end of the turn. What we read are a
+//! few fields of a few messages, which is why they are read as they are, without a crate of all of them (decision 0053).
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use contract::aop::effective;
+use contract::aop::event::Body;
+use contract::aop::task::Provider;
+use contract::domain::limits::{AGENT_SILENCE_MAX, RETRY_AFTER_MAX};
+use contract::domain::time::Timestamp;
+use contract::plan::{CommandUse, PromptUse};
+use contract::secrets::Hidden;
+use serde_json::{Value, json};
+
+use super::agent::Judged;
+use super::answer::Answering;
+use super::configured::{Configured, Permissions};
+use super::error_tail::ErrorTail;
+use super::prompt;
+use super::repeats::Due;
+use super::talk::{End, Talk, sum};
+use super::trouble::{Reason, Trouble};
+use super::{Ended, Executor, Line, Prepared, Reader, Returned, Stdout, Wishes, Work};
+use crate::supervisor::Stdin;
+
+pub(super) struct Acp {
+    pub(super) own: Configured,
+}
+
+impl Executor for Acp {
+    fn configured(&self) -> &Configured {
+        &self.own
+    }
+
+    fn prompt(&self) -> PromptUse {
+        PromptUse::Required
+    }
+
+    fn command(&self) -> CommandUse {
+        CommandUse::Unused
+    }
+
+    fn retry_after_max(&self) -> Duration {
+        RETRY_AFTER_MAX
+    }
+
+    fn prepare(&self, work: &Work<'_>) -> Prepared {
+        let submitted = prompt::submitted(work);
+        let beat = submitted.as_ref().and_then(effective::heartbeat).map(|beat| beat.silence_max());
+        let allows = match self.own.permissions {
+            Some(Permissions::Allow) => true,
+            Some(Permissions::Reject) => false,
+            // In a sandbox the kernel keeps the agent to what it may write.
+            None => work.is_confined,
+        };
+        let mut client = Client {
+            talk: Talk::default(),
+            answering: Answering::new(work, &self.own.name, submitted.as_ref(), Provider::Other),
+            hidden: work.hidden.clone(),
+            errors: ErrorTail::default(),
+            told: None,
+            now: work.now,
+            workspace: work.workspace.to_owned(),
+            // Where the conversation cannot be loaded, the whole task has to be told.
+            prompt: prompt::of(work),
+            whole: prompt::whole(work),
+            model: work.model.map(str::to_owned),
+            resume: work.resume.map(str::to_owned),
+            allows,
+            awaited: None,
+            output: Vec::new(),
+            text: String::new(),
+            calls: BTreeMap::new(),
+        };
+        client.ask(
+            Call::Initialize,
+            "initialize",
+            json!({"protocolVersion": 1, "clientCapabilities": {
+            "fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false}}),
+        );
+        let known =
+            crate::agent_program::recognize(&self.own.command).map(|(program, _)| program.environment());
+        let env = known.into_iter().flatten().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Prepared {
+            argv: self.own.command.clone(),
+            env: env.collect(),
+            stdin: Stdin::KeptOpen(std::mem::take(&mut client.output)),
+            silence_max: Some(beat.unwrap_or_else(|| self.own.silence.unwrap_or(AGENT_SILENCE_MAX))),
+            stdout: Stdout::Messages,
+            reader: Box::new(client),
+        }
+    }
+}
+
+/// What was asked of the agent. The number is the id of the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Call {
+    Initialize = 0,
+    Load = 1,
+    New = 2,
+    SetModel = 3,
+    Prompt = 4,
+}
+
+/// Tool calls whose end has not been seen; more are forgotten.
+const CALLS_MAX: usize = 100;
+
+struct Client {
+    talk: Talk,
+    answering: Answering,
+    hidden: Hidden,
+    errors: ErrorTail,
+    /// The name of the conversation that was passed on.
+    told: Option<String>,
+    now: Timestamp,
+    workspace: String,
+    prompt: String,
+    whole: String,
+    model: Option<String>,
+    resume: Option<String>,
+    allows: bool,
+    /// The request whose answer has to come next.
+    awaited: Option<Call>,
+    /// For the agent to read.
+    output: Vec<u8>,
+    /// The message of the model that is being put together.
+    text: String,
+    /// What each open tool call does.
+    calls: BTreeMap<String, (Value, Value)>,
+}
+
+impl Client {
+    fn ask(&mut self, call: Call, method: &str, params: Value) {
+        self.awaited = Some(call);
+        self.send(&json!({"jsonrpc": "2.0", "id": call as u8, "method": method, "params": params}));
+    }
+
+    fn send(&mut self, message: &Value) {
+        self.output.extend_from_slice(message.to_string().as_bytes());
+        self.output.push(b'\n');
+    }
+
+    /// An answer to the request that is awaited.
+    fn answered(&mut self, call: Call, answer: &Value) {
+        let error = &answer["error"];
+        let result = &answer["result"];
+        match call {
+            Call::Load if !error.is_null() => self.begin(),
+            Call::SetModel if !error.is_null() => {
+                self.talk.warnings.push("the agent does not let its model be chosen".to_owned());
+                self.speak();
+            }
+            _ if !error.is_null() => self.fail(error),
+            Call::Initialize => {
+                let can_load = result.pointer("/agentCapabilities/loadSession") == Some(&Value::Bool(true));
+                match self.resume.clone().filter(|_| can_load) {
+                    Some(session) => {
+                        let params = json!({"sessionId": session, "cwd": self.workspace, "mcpServers": []});
+                        self.ask(Call::Load, "session/load", params);
+                    }
+                    None => self.begin(),
+                }
+            }
+            Call::Load => {
+                self.talk.session.clone_from(&self.resume);
+                self.choose_model();
+            }
+            Call::New => {
+                self.talk.names(&result["sessionId"]);
+                self.choose_model();
+            }
+            Call::SetModel => self.speak(),
+            Call::Prompt => self.finish(result),
+        }
+    }
+
+    /// A new conversation, which has to be told the whole task.
+    fn begin(&mut self) {
+        self.prompt.clone_from(&self.whole);
+        let params = json!({"cwd": self.workspace, "mcpServers": []});
+        self.ask(Call::New, "session/new", params);
+    }
+
+    fn choose_model(&mut self) {
+        match self.model.clone() {
+            Some(model) => {
+                let params = json!({"sessionId": self.talk.session, "modelId": model});
+                self.ask(Call::SetModel, "session/set_model", params);
+            }
+            None => self.speak(),
+        }
+    }
+
+    fn speak(&mut self) {
+        // What was said while the conversation was loaded is its past.
+        self.text.clear();
+        let prompt = json!([{"type": "text", "text": self.prompt}]);
+        let params = json!({"sessionId": self.talk.session, "prompt": prompt});
+        self.ask(Call::Prompt, "session/prompt", params);
+    }
+
+    fn finish(&mut self, result: &Value) {
+        let input = ["/usage/inputTokens", "/usage/cachedReadTokens", "/usage/cachedWriteTokens"];
+        let output = ["/usage/outputTokens", "/usage/thoughtTokens"];
+        let counted = "/_meta/quota/token_count";
+        let usage = &mut self.talk.usage;
+        usage.input = sum(result, &input).or_else(|| sum(result, &[&format!("{counted}/input_tokens")]));
+        usage.output = sum(result, &output).or_else(|| sum(result, &[&format!("{counted}/output_tokens")]));
+        self.talk.end = Some(match result["stopReason"].as_str() {
+            Some("end_turn") => End::Completed,
+            Some("max_tokens") => End::Failed(
+                Trouble::said("the answer is longer than the model can give").known_as(Reason::Overflow),
+            ),
+            other => {
+                End::Failed(Trouble::said(format!("the turn ended with {}", other.unwrap_or("no reason"))))
+            }
+        });
+    }
+
+    fn fail(&mut self, error: &Value) {
+        let words = error["message"].as_str().unwrap_or("the agent refused a request");
+        let status = error["code"].as_u64().filter(|code| (400..600).contains(code));
+        self.talk.end = Some(End::Failed(Trouble::said(words).with_status(status)));
+    }
+
+    /// A request of the agent. Only questions about permission are answered; nothing else was offered.
+    fn requested(&mut self, request: &Value) {
+        let id = &request["id"];
+        let answer = if request["method"] == "session/request_permission" {
+            let wanted =
+                if self.allows { ["allow_once", "allow_always"] } else { ["reject_once", "reject_always"] };
+            let options = request["params"]["options"].as_array().cloned().unwrap_or_default();
+            let chosen = wanted.iter().find_map(|kind| options.iter().find(|option| option["kind"] == *kind));
+            let outcome = match chosen {
+                Some(option) => json!({"outcome": "selected", "optionId": option["optionId"]}),
+                None => json!({"outcome": "cancelled"}),
+            };
+            // Some agents name a call only where they ask about it.
+            self.called(&request["params"]["toolCall"]);
+            json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": outcome}})
+        } else {
+            json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "this was not offered"}})
+        };
+        self.send(&answer);
+    }
+
+    fn updated(&mut self, update: &Value) -> Option<String> {
+        if self.awaited != Some(Call::Prompt) {
+            return None;
+        }
+        match update["sessionUpdate"].as_str()? {
+            "agent_message_chunk" => {
+                self.text.push_str(update["content"]["text"].as_str().unwrap_or_default());
+                self.talk.says(&Value::from(self.text.as_str()));
+                self.text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned)
+            }
+            "tool_call" | "tool_call_update" => {
+                self.text.clear();
+                self.called(update);
+                let title = update["title"].as_str().map(str::to_owned);
+                if matches!(update["status"].as_str(), Some("completed" | "failed")) {
+                    self.ended(update);
+                }
+                title
+            }
+            _ => None,
+        }
+    }
+
+    /// Notes what a call does. Its title becomes better with each update.
+    fn called(&mut self, call: &Value) {
+        let Some(id) = call["toolCallId"].as_str() else { return };
+        if self.calls.len() == CALLS_MAX && !self.calls.contains_key(id) {
+            return;
+        }
+        let known = self.calls.entry(id.to_owned()).or_default();
+        for (known, field) in [(&mut known.0, "title"), (&mut known.1, "rawInput")] {
+            if !call[field].is_null() {
+                known.clone_from(&call[field]);
+            }
+        }
+    }
+
+    fn ended(&mut self, update: &Value) {
+        let id = &update["toolCallId"];
+        let Some((title, input)) = id.as_str().and_then(|id| self.calls.remove(id)) else { return };
+        let is_named = title.is_string();
+        let title = if is_named { title } else { json!("tool") };
+        self.talk.calls(id, &title, &input);
+        self.talk.results(id, &json!([update["status"], update["content"], update["rawOutput"]]));
+    }
+}
+
+impl Reader for Client {
+    fn line(&mut self, line: Line<'_>) -> Vec<Body> {
+        let Line::Whole(line) = line else { return Vec::new() };
+        let Ok(message) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
+        let is_call = message["method"].is_string();
+        if is_call && message.get("id").is_some() {
+            self.requested(&message);
+        } else if is_call && message["method"] == "session/update" {
+            let shown = self.updated(&message["params"]["update"]);
+            return shown.map(|shown| self.answering.progress(shown)).into_iter().collect();
+        } else if let Some(call) = self.awaited.filter(|call| message["id"].as_u64() == Some(*call as u64)) {
+            self.awaited = None;
+            self.answered(call, &message);
+        }
+        Vec::new()
+    }
+
+    fn error_output(&mut self, bytes: &[u8]) {
+        self.errors.push(bytes);
+    }
+
+    fn wishes(&mut self) -> Wishes {
+        let session = self.talk.session.clone().filter(|name| self.told.as_ref() != Some(name));
+        if session.is_some() {
+            self.told.clone_from(&session);
+        }
+        let has_ended = self.talk.end.is_some() || self.talk.given_up.is_some();
+        Wishes {
+            session,
+            // It would wait for the next prompt.
+            stop: has_ended,
+            look: !has_ended && self.talk.repeats.due() == Due::Look,
+            input: std::mem::take(&mut self.output),
+        }
+    }
+
+    fn seen(&mut self, digest: Option<String>) {
+        self.talk.heed_repeats(digest);
+    }
+
+    fn end(&mut self, ended: &Ended) -> Returned {
+        // It was ended by us after its answer, so how it ended says nothing.
+        let exit_code = if self.talk.end == Some(End::Completed) { Some(0) } else { ended.exit_code };
+        let judged = Judged {
+            talk: &self.talk,
+            errors: &self.errors,
+            hidden: &self.hidden,
+            executor: &self.answering.executor,
+            now: self.now,
+        };
+        let (claim, limited) = judged.claim((exit_code, ended.signal), |_| None);
+        let (usage, session_total) = self.answering.used(&self.talk.usage, None);
+        let response = self.answering.response(&self.talk, &claim, &usage);
+        Returned {
+            response: Some(Box::new(response)),
+            claim,
+            agent_session: self.talk.session.clone(),
+            limited,
+            session_total,
+        }
+    }
+}

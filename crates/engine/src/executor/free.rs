@@ -1,0 +1,40 @@
+//! A child that spends nothing, as the user says.
+
+use contract::aop::event::Body;
+use contract::aop::response::CostTracking;
+
+use super::{Ended, Line, Reader, Returned, Wishes};
+
+/// Reads as the other reader does, and adds that nothing was spent where it says nothing about it.
+pub(crate) struct Free(pub(crate) Box<dyn Reader>);
+
+impl Reader for Free {
+    fn line(&mut self, line: Line<'_>) -> Vec<Body> {
+        self.0.line(line)
+    }
+
+    fn error_output(&mut self, bytes: &[u8]) {
+        self.0.error_output(bytes);
+    }
+
+    fn wishes(&mut self) -> Wishes {
+        self.0.wishes()
+    }
+
+    fn seen(&mut self, digest: Option<String>) {
+        self.0.seen(digest);
+    }
+
+    fn end(&mut self, ended: &Ended) -> Returned {
+        let mut returned = self.0.end(ended);
+        if let Some(response) = &mut returned.response {
+            response.cost_tracking.get_or_insert_with(|| CostTracking {
+                actual_cost_usd: Some(0.0),
+                tokens_input: Some(0),
+                tokens_output: Some(0),
+                ..CostTracking::default()
+            });
+        }
+        returned
+    }
+}

@@ -1,0 +1,135 @@
+//! What an agent program has said so far, whatever its stream looks like.
+
+use contract::aop::codes::Code;
+use contract::aop::limits::ACTIONS_SOFT;
+use contract::domain::limits::AGENT_SESSION_BYTES_MAX;
+use serde_json::Value;
+
+use super::repeats::Repeats;
+use super::trouble::Trouble;
+use crate::agent_program::tool;
+
+/// How one program's stream reads. Unknown events are ignored.
+pub(super) trait Stream {
+    /// Takes one event.
+    fn take(&mut self, event: &Value, talk: &mut Talk);
+
+    /// What a failure code of the program means, where it says nothing else.
+    fn exit(&self, _code: i32) -> Option<Trouble> {
+        None
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Talk {
+    /// The program's own name for its conversation.
+    pub(super) session: Option<String>,
+    pub(super) model: Option<String>,
+    /// The last text of the model.
+    pub(super) text: String,
+    pub(super) usage: Usage,
+    /// The terminal event of the stream, and what it says.
+    pub(super) end: Option<End>,
+    /// The newest trouble with the model, unless it answered since.
+    pub(super) trouble: Option<Trouble>,
+    /// Why nothing good can come any more.
+    pub(super) given_up: Option<(Code, String)>,
+    /// What the user has to know about the call.
+    pub(super) warnings: Vec<String>,
+    pub(super) actions: Vec<String>,
+    pub(super) actions_omitted: usize,
+    pub(super) repeats: Repeats,
+    /// Calls whose results have not come.
+    open: Vec<(String, String, Value)>,
+}
+
+/// What the program reports to have used.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Usage {
+    pub(super) input: Option<u64>,
+    pub(super) output: Option<u64>,
+    pub(super) cost_usd: Option<f64>,
+    /// Whether the tokens, and whether the cost, are those of the whole conversation with its earlier calls.
+    pub(super) tokens_are_total: bool,
+    pub(super) cost_is_total: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    Completed,
+    Failed(Trouble),
+}
+
+/// Calls that may be open at once; a program that never says what became of its calls must not fill the memory.
+const OPEN_CALLS_MAX: usize = 100;
+
+impl Talk {
+    /// Takes the name of the conversation, if it can be passed on as an argument.
+    pub(super) fn names(&mut self, session: &Value) {
+        let Some(name) = session.as_str() else { return };
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
+        let fits = !name.is_empty() && name.len() <= AGENT_SESSION_BYTES_MAX;
+        if fits && !name.starts_with('-') && name.chars().all(is_plain) {
+            self.session = Some(name.to_owned());
+        }
+    }
+
+    /// The model said something.
+    pub(super) fn says(&mut self, text: &Value) {
+        self.trouble = None;
+        if let Some(text) = text.as_str().map(str::trim).filter(|text| !text.is_empty()) {
+            text.clone_into(&mut self.text);
+        }
+    }
+
+    /// The model calls a tool.
+    pub(super) fn calls(&mut self, id: &Value, name: &Value, arguments: &Value) {
+        self.trouble = None;
+        let shown = tool(name, arguments).unwrap_or_else(|| "tool".to_owned());
+        let shown = contract::domain::text::cut(&shown, ACTION_CHARS_MAX);
+        if self.actions.len() < ACTIONS_SOFT {
+            self.actions.push(shown.clone());
+        } else {
+            self.actions_omitted += 1;
+        }
+        if self.open.len() == OPEN_CALLS_MAX {
+            self.open.remove(0);
+        }
+        self.open.push((id.as_str().unwrap_or_default().to_owned(), shown, arguments.clone()));
+    }
+
+    /// What became of a call.
+    pub(super) fn results(&mut self, id: &Value, result: &Value) {
+        let id = id.as_str().unwrap_or_default();
+        let Some(at) = self.open.iter().position(|(open, ..)| open == id) else { return };
+        let (_, shown, arguments) = self.open.remove(at);
+        self.repeats.note(&shown, &arguments, result);
+    }
+
+    /// Gives up where the same call is made over and over, and the workspace stays as it was.
+    pub(super) fn heed_repeats(&mut self, digest: Option<String>) {
+        if let Some(told) = self.repeats.seen(digest) {
+            self.given_up.get_or_insert((Code::Unknown, told));
+        }
+    }
+
+    /// Adds what one step used.
+    pub(super) fn adds(&mut self, input: u64, output: u64, cost_usd: Option<f64>) {
+        let usage = &mut self.usage;
+        usage.input = Some(usage.input.unwrap_or(0).saturating_add(input));
+        usage.output = Some(usage.output.unwrap_or(0).saturating_add(output));
+        usage.cost_usd = match (usage.cost_usd, cost_usd) {
+            (Some(sum), Some(cost)) => Some(sum + cost),
+            (sum, cost) => sum.or(cost),
+        };
+    }
+}
+
+/// An action is one line.
+const ACTION_CHARS_MAX: usize = 300;
+
+/// The sum of numbers among the fields; `None` if none of them is there.
+pub(super) fn sum(value: &Value, fields: &[&str]) -> Option<u64> {
+    let numbers = fields.iter().filter_map(|field| value.pointer(field).and_then(Value::as_u64));
+    numbers.reduce(u64::saturating_add)
+}

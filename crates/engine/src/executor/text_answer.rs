@@ -1,0 +1,112 @@
+//! An answer in plain text: the exit code decides, with the words in which v1 executors close.
+
+use contract::aop::event::Body;
+use contract::aop::response::{ErrorDetails, FinalSignal, State};
+use contract::aop::v1::{Reply, lift_response};
+use contract::domain::limits::LOG_TAIL_BYTES_MAX;
+use contract::domain::time::Timestamp;
+use contract::plan::executor::Pattern;
+use contract::secrets::Hidden;
+
+use super::configured::Configured;
+use super::error_tail::ErrorTail;
+use super::{Ended, Line, Reader, Returned, Work, failure, prompt};
+use crate::pipeline::l7_delegate::Claim;
+
+pub(super) struct TextAnswer {
+    text: Vec<u8>,
+    errors: ErrorTail,
+    hidden: Hidden,
+    success: Option<Pattern>,
+    executor: String,
+    session_id: String,
+    task_id: String,
+    started_at: Timestamp,
+}
+
+impl TextAnswer {
+    pub(super) fn new(work: &Work<'_>, own: &Configured) -> Self {
+        let submitted = prompt::submitted(work);
+        let ids = submitted.map(|task| (task.session.session_id, task.task.task_id));
+        let (session_id, task_id) =
+            ids.unwrap_or_else(|| (work.run.id.to_string(), work.task.id.to_string()));
+        Self {
+            text: Vec::new(),
+            errors: ErrorTail::default(),
+            hidden: work.hidden.clone(),
+            success: own.success.clone(),
+            executor: own.name.as_str().to_owned(),
+            session_id,
+            task_id,
+            started_at: work.now,
+        }
+    }
+}
+
+impl Reader for TextAnswer {
+    fn line(&mut self, line: Line<'_>) -> Vec<Body> {
+        if let Line::Whole(line) = line {
+            self.text.extend_from_slice(line);
+            self.text.push(b'\n');
+            // Its end is what counts.
+            let more = self.text.len().saturating_sub(LOG_TAIL_BYTES_MAX);
+            self.text.drain(..more);
+        }
+        Vec::new()
+    }
+
+    fn error_output(&mut self, bytes: &[u8]) {
+        self.errors.push(bytes);
+    }
+
+    fn end(&mut self, ended: &Ended) -> Returned {
+        let text = String::from_utf8_lossy(&self.text).into_owned();
+        let reply = Reply {
+            session_id: self.session_id.clone(),
+            task_id: self.task_id.clone(),
+            agent_name: self.executor.clone(),
+            started_at: self.started_at,
+            completed_at: self.started_at,
+        };
+        let (mut response, _) = lift_response(&text, &reply);
+        response.timing = None;
+        let said_failure = response.task_status.state == State::Failed && !text.trim().is_empty();
+        let claim = match (ended.exit_code, ended.signal) {
+            (Some(0), _) if said_failure => failure("E_UNKNOWN", "it reported failure"),
+            (Some(0), _) => match &self.success {
+                Some(pattern) if !pattern.is_match(&text) => {
+                    failure("E_UNKNOWN", format!("its output does not match `{pattern}`"))
+                }
+                Some(_) | None => Claim::Success,
+            },
+            (code, signal) => {
+                let how = match (code, signal) {
+                    (Some(code), _) => format!("exit {code}"),
+                    (None, Some(signal)) => format!("ended by signal {signal}"),
+                    (None, None) => "ended without an exit code".to_owned(),
+                };
+                let printed = self.errors.last_line().map(|line| format!(": {line}")).unwrap_or_default();
+                failure("E_PROCESS_CRASH", self.hidden.one_line(&format!("{how}{printed}")))
+            }
+        };
+        let status = &mut response.task_status;
+        match &claim {
+            Claim::Success => {
+                (status.state, status.final_signal) = (State::Completed, Some(FinalSignal::Success));
+                response.error_details = None;
+            }
+            Claim::Failure { code, message } => {
+                (status.state, status.final_signal) = (State::Failed, Some(FinalSignal::Failure));
+                response.error_details = Some(ErrorDetails {
+                    error_code: code.clone(),
+                    message: message.clone(),
+                    stack_trace: None,
+                    recovery_suggestions: Vec::new(),
+                    extensions: None,
+                });
+            }
+        }
+        status.message = None;
+        Returned::plain(claim, Some(Box::new(response)))
+    }
+}

@@ -1,0 +1,238 @@
+//! What a model's provider refused, and which error it is.
+
+use std::time::Duration;
+
+use contract::aop::codes::Code;
+use contract::domain::attempt::Limited;
+use contract::domain::time::{Timestamp, parse_duration};
+
+/// Something went wrong between a program and its model, as the program tells it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Trouble {
+    /// The HTTP status, where the program names it.
+    pub(super) status: Option<u16>,
+    pub(super) words: String,
+    /// How long the provider asks to wait.
+    pub(super) wait: Option<Duration>,
+    /// What the program says it is, where its words would not tell.
+    pub(super) known: Option<Reason>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reason {
+    Authentication,
+    RateLimit,
+    /// Overloaded, broken, out of reach, or without this model.
+    Unavailable,
+    /// The conversation is longer than the model takes.
+    Overflow,
+    /// The program's own limit of cost.
+    Cost,
+    Other,
+}
+
+/// The statuses that are looked for in words.
+const STATUSES: &[u16] = &[400, 401, 402, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504, 529];
+
+const OVERFLOW: &[&str] = &[
+    "prompt is too long",
+    "prompt too long",
+    "prompt_too_long",
+    "context_length",
+    "context length",
+    "context window",
+    "contextoverflow",
+    "maximum context",
+    "input token count",
+    "too many tokens",
+];
+const AUTHENTICATION: &[&str] = &[
+    "authentication",
+    "unauthorized",
+    "invalid api key",
+    "api key not valid",
+    "invalid_api_key",
+    "not logged in",
+    "please run /login",
+    "please set an auth method",
+];
+const RATE_LIMIT: &[&str] =
+    &["rate limit", "rate_limit", "too many requests", "usage limit", "quota", "resource_exhausted"];
+const UNAVAILABLE: &[&str] = &[
+    "overloaded",
+    "server_error",
+    "internal server error",
+    "bad gateway",
+    "service unavailable",
+    "stream disconnected",
+    "connection error",
+    "connection refused",
+    "connection reset",
+    "error sending request",
+    "fetch failed",
+    "econnreset",
+    "econnrefused",
+    "socket hang up",
+    "socket connection was closed",
+    "network error",
+    "premature close",
+    "terminated",
+    "model not found",
+    "does not exist or you do not have access",
+    "invalid stream",
+    "empty response",
+    "incomplete",
+];
+
+impl Trouble {
+    pub(super) fn said(words: impl Into<String>) -> Self {
+        let words = words.into();
+        Self { status: status_in(&words), wait: wait_in(&words), words, known: None }
+    }
+
+    /// The same with a status that the program names, if it does.
+    pub(super) fn with_status(self, status: Option<u64>) -> Self {
+        Self { status: status.and_then(|status| u16::try_from(status).ok()).or(self.status), ..self }
+    }
+
+    pub(super) fn known_as(self, reason: Reason) -> Self {
+        Self { known: Some(reason), ..self }
+    }
+
+    pub(super) fn reason(&self) -> Reason {
+        if let Some(reason) = self.known {
+            return reason;
+        }
+        let words = self.words.to_lowercase();
+        let says = |signs: &[&str]| signs.iter().any(|sign| words.contains(sign));
+        match self.status {
+            _ if says(OVERFLOW) => Reason::Overflow,
+            Some(413) => Reason::Overflow,
+            Some(401..=403) => Reason::Authentication,
+            Some(429) => Reason::RateLimit,
+            Some(400..=599) => Reason::Unavailable,
+            _ if says(AUTHENTICATION) => Reason::Authentication,
+            _ if says(RATE_LIMIT) => Reason::RateLimit,
+            _ if says(UNAVAILABLE) => Reason::Unavailable,
+            _ => Reason::Other,
+        }
+    }
+
+    /// Whether the model or its provider is the reason, and not the program itself.
+    pub(super) fn is_of_the_model(&self) -> bool {
+        self.reason() != Reason::Other
+    }
+
+    /// The error code, and what happened.
+    pub(super) fn told(&self) -> (Code, String) {
+        let words = &self.words;
+        match self.reason() {
+            Reason::Authentication => (Code::ModelUnavailable, format!("authentication failed: {words}")),
+            Reason::RateLimit => (Code::ModelUnavailable, format!("rate limit: {words}")),
+            Reason::Unavailable => (Code::ModelUnavailable, words.clone()),
+            Reason::Overflow => (Code::ContextOverflow, words.clone()),
+            Reason::Cost => (Code::CostLimitExceeded, words.clone()),
+            Reason::Other => (Code::Unknown, words.clone()),
+        }
+    }
+
+    /// The resource that is used up, where that is the trouble.
+    pub(super) fn limited(&self, resource: &str, reason: String, now: Timestamp) -> Option<Limited> {
+        if self.reason() != Reason::RateLimit {
+            return None;
+        }
+        let after = self.wait.map(|wait| now.plus(wait));
+        let until = reset_in(&self.words).or(after);
+        Some(Limited { resource: resource.to_owned(), until, reason })
+    }
+}
+
+/// A status code among the words: `unexpected status 429 Too Many Requests`.
+fn status_in(words: &str) -> Option<u16> {
+    let numbers = words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() == 3);
+    numbers.filter_map(|word| word.parse().ok()).find(|number| STATUSES.contains(number))
+}
+
+/// How long to wait, where the words say it: `retry after 30s`, `try again in 1m30s`, `"retryDelay":"34s"`.
+fn wait_in(words: &str) -> Option<Duration> {
+    let words = words.to_lowercase();
+    for sign in
+        ["retry after ", "retry-after: ", "try again in ", "retry in ", "retrydelay\":\"", "retrydelay\": \""]
+    {
+        let Some((_, rest)) = words.split_once(sign) else { continue };
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(rest.len());
+        let text = rest[..end].trim_end_matches('.');
+        // Fractions of a second are rounded up.
+        let (whole, has_fraction) = match text.split_once('.') {
+            Some((whole, fraction)) => {
+                let unit = fraction.trim_start_matches(|c: char| c.is_ascii_digit());
+                (format!("{whole}{unit}"), true)
+            }
+            None => (text.to_owned(), false),
+        };
+        let wait = parse_duration(&whole)?;
+        return Some(if has_fraction { wait + Duration::from_secs(1) } else { wait });
+    }
+    None
+}
+
+/// When a usage window ends, where the words end with it: `usage limit reached|1763400000`.
+fn reset_in(words: &str) -> Option<Timestamp> {
+    let (_, digits) = words.rsplit_once('|')?;
+    let seconds: i64 = digits.trim().parse().ok()?;
+    Some(Timestamp::from_millis(seconds.checked_mul(1000)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_provider_refuses_has_one_code() {
+        for (words, status, expected) in [
+            ("Invalid API key", Some(401), ("E_MODEL_UNAVAILABLE", "authentication failed: Invalid API key")),
+            (
+                "unexpected status 401 Unauthorized",
+                None,
+                ("E_MODEL_UNAVAILABLE", "authentication failed: unexpected status 401 Unauthorized"),
+            ),
+            ("slow down", Some(429), ("E_MODEL_UNAVAILABLE", "rate limit: slow down")),
+            ("RESOURCE_EXHAUSTED", None, ("E_MODEL_UNAVAILABLE", "rate limit: RESOURCE_EXHAUSTED")),
+            ("Overloaded", Some(529), ("E_MODEL_UNAVAILABLE", "Overloaded")),
+            ("oops", Some(500), ("E_MODEL_UNAVAILABLE", "oops")),
+            (
+                "stream disconnected before completion",
+                None,
+                ("E_MODEL_UNAVAILABLE", "stream disconnected before completion"),
+            ),
+            (
+                "prompt is too long: 9 tokens > 8",
+                Some(400),
+                ("E_CONTEXT_OVERFLOW", "prompt is too long: 9 tokens > 8"),
+            ),
+            ("the field is wrong", Some(400), ("E_MODEL_UNAVAILABLE", "the field is wrong")),
+            ("something else", None, ("E_UNKNOWN", "something else")),
+        ] {
+            let trouble = Trouble::said(words).with_status(status);
+            let (code, message) = trouble.told();
+            assert_eq!((code.as_str(), message.as_str()), expected);
+        }
+    }
+
+    #[test]
+    fn a_rate_limit_says_when_it_ends_where_the_provider_does() {
+        let now = Timestamp::from_millis(1_000_000);
+        let until = |words: &str| {
+            Trouble::said(words).limited("claude", String::new(), now).and_then(|limited| limited.until)
+        };
+        assert_eq!(until("429, retry after 30s"), Some(Timestamp::from_millis(1_030_000)));
+        assert_eq!(until("rate limit: try again in 1.5s."), Some(Timestamp::from_millis(1_002_000)));
+        assert_eq!(until(r#"quota {"retryDelay":"34s"}"#), Some(Timestamp::from_millis(1_034_000)));
+        assert_eq!(
+            until("Claude AI usage limit reached|1763400000"),
+            Some(Timestamp::from_millis(1_763_400_000_000))
+        );
+        assert_eq!(until("rate limit"), None);
+        assert!(Trouble::said("500").limited("claude", String::new(), now).is_none());
+    }
+}
