@@ -3,6 +3,7 @@
 mod checks;
 mod from_aee;
 mod from_aop;
+mod target;
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use crate::digest;
 use crate::domain::run::{DocumentKind, Intent};
 use crate::finding::Findings;
 use crate::plan::document::{self, Document};
-use crate::plan::{KnownExecutor, Plan, read};
+use crate::plan::{ExecutorName, KnownExecutor, Plan, read};
 
 pub use from_aee::{RUN_PLAN, RUN_TASK};
 pub use from_aop::snapshots;
@@ -36,6 +37,8 @@ pub struct Executors {
     pub known: Vec<KnownExecutor>,
     /// The command line of an agent, by its name or its provider, in lower case.
     pub commands: BTreeMap<String, Vec<String>>,
+    /// Executors that the user configured with more than a command.
+    pub named: Vec<ExecutorName>,
 }
 
 /// Reads a plan, an AOP TASK or an AEE task and detects which it is. Reports every finding.

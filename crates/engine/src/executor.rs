@@ -195,12 +195,12 @@ impl Executors {
 
     /// What the reader of a plan has to know about each.
     pub fn known(&self) -> Vec<KnownExecutor> {
-        let known = |each: &Box<dyn Executor>| KnownExecutor {
+        let known = |each: &dyn Executor| KnownExecutor {
             name: each.name(),
             prompt: each.prompt(),
             command: each.command(),
         };
-        self.0.iter().map(known).collect()
+        self.0.iter().map(|each| known(&**each)).collect()
     }
 
     pub(crate) fn find(&self, name: &ExecutorName) -> Option<&dyn Executor> {

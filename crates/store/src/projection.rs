@@ -80,10 +80,7 @@ impl Tx<'_> {
             Change::AttemptRolledBack { attempt_id, rollback, .. } => {
                 self.attempt_rolled_back(attempt_id, rollback)
             }
-            Change::AttemptNamed { attempt_id, agent_session } => self.change_one(
-                "UPDATE attempts SET begun = json_set(begun, '$.agent_session', ?2) WHERE id = ?1",
-                params![attempt_id.as_str(), agent_session],
-            ),
+            Change::AttemptNamed { attempt_id: id, agent_session } => self.attempt_named(id, agent_session),
             Change::AttemptEnded { attempt_id, state, outcome } => self.change_one(
                 "UPDATE attempts SET state = ?2, outcome = ?3, ended_at = ?4 WHERE id = ?1",
                 params![attempt_id.as_str(), state.as_str(), json(outcome)?, at.millis()],
@@ -317,6 +314,13 @@ impl Tx<'_> {
              lease_boot_id = CASE WHEN ?6 = 1 THEN lease_boot_id END,
              lease_until = CASE WHEN ?6 = 1 THEN lease_until END WHERE id = ?1 AND state = ?2",
             params![run_id.as_str(), from.as_str(), to.as_str(), result, ended, keeps_owner],
+        )
+    }
+
+    fn attempt_named(&self, attempt_id: &AttemptId, agent_session: &str) -> Result<()> {
+        self.change_one(
+            "UPDATE attempts SET begun = json_set(begun, '$.agent_session', ?2) WHERE id = ?1",
+            params![attempt_id.as_str(), agent_session],
         )
     }
 

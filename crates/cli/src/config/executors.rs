@@ -102,6 +102,8 @@ impl Config {
             self.sources.push((table.at.clone(), told(&executor), from.to_owned()));
             if speaks_for_an_agent(&table, executor.kind) {
                 self.executors.commands.insert(table.name.clone(), executor.command.clone());
+            } else {
+                self.executors.named.push(executor.name.clone());
             }
             self.configured.push(executor);
         }

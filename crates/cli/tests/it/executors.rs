@@ -375,7 +375,7 @@ fn a_killed_engine_leaves_a_conversation_that_goes_on() {
         let shown = cli.run(["runs", "show", "@last", "--output", "json"]);
         shown.stdout.contains("s-9")
     });
-    engine.kill_nine();
+    drop(engine.kill_nine());
     let worked = Worked::of(&cli, cli.run(["run", "--continue", "--output", "json"])).succeeded();
     let (words, input) = call(&cli, 1);
     assert!(words.contains("-r s-9"), "{words}");
@@ -589,4 +589,49 @@ fn an_executor_is_tested_step_by_step() {
     let tested = cli.run(["executors", "test", "claude"]);
     let told = &tested.fails_with(1).stdout;
     assert!(told.contains("E_MODEL_UNAVAILABLE: authentication failed: Invalid API key"), "{tested}");
+}
+
+/// A TASK whose target is this agent and provider, without a command of its own.
+fn targeted(cli: &Cli, target: Value) -> Value {
+    let mut task = crate::documents::aop(cli, "");
+    task["target"] = with(task["target"].take(), target);
+    task["task"].as_object_mut().unwrap().remove("extensions");
+    task["task"]["inputs"] = json!([{"type": "TEXT", "content": "The color is green."}]);
+    task
+}
+
+#[test]
+fn a_task_of_a_provider_is_worked_by_its_program_with_its_model_and_profile() {
+    let cli = with_program("claude", &prints(&claude_events("s-1", 0.1), 0));
+    let target = json!({"provider": "CLAUDE", "model": "opus", "execution_profile": "thorough"});
+    let worked = work(&cli, &targeted(&cli, target)).succeeded();
+    let (words, input) = call(&cli, 0);
+    assert!(words.contains("--model opus --effort high"), "{words}");
+    assert!(input.contains("Do it") && input.contains("The color is green."), "{input}");
+    let shaped = worked.decisions("L6");
+    assert!(
+        shaped.iter().any(|line| line == "EXECUTION_PROFILE: thorough: passed on to claude"),
+        "{shaped:?}"
+    );
+}
+
+#[test]
+fn a_profile_that_a_program_has_no_setting_for_is_said_to_have_no_effect() {
+    let events = [json!({"type": "result", "status": "success", "stats": {}})];
+    let cli = with_program("gemini", &prints(&events, 0));
+    let target = json!({"provider": "GEMINI", "model": "default", "execution_profile": "fast"});
+    let worked = work(&cli, &targeted(&cli, target)).succeeded();
+    assert!(!call(&cli, 0).0.contains("-m "), "{:?}", call(&cli, 0));
+    let expected = "EXECUTION_PROFILE: fast: has no effect, because gemini has no such setting";
+    let shaped = worked.decisions("L6");
+    assert!(shaped.iter().any(|line| line == expected), "{shaped:?}");
+}
+
+#[test]
+fn a_task_is_worked_by_the_executor_that_is_configured_for_its_agent() {
+    let cli = with_program("painter", "echo SUCCESS");
+    let configuration = "[executor.emma]\nkind = \"template\"\ncommand = [\"painter\", \"{model}\"]\n";
+    cli.scratch().write("home/.config/writ/config.toml", configuration);
+    work(&cli, &targeted(&cli, json!({"model": "m7"}))).succeeded();
+    assert_eq!(call(&cli, 0).0, "m7");
 }

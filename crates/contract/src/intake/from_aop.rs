@@ -54,7 +54,7 @@ fn plan_task(task: &Task, executors: &Executors, findings: &mut Findings) -> Pla
     let checked = checks::read(task, findings);
     PlanTask {
         title: title_of(&task.task.objective),
-        executor: ExecutorName::aop_stdio(),
+        executor: named(task, executors).unwrap_or_else(ExecutorName::aop_stdio),
         command: command(task, executors, findings),
         prompt: Some(task.task.objective.clone()),
         writes: scopes(task, &effective::access(task).write, findings),
@@ -73,6 +73,7 @@ fn plan_task(task: &Task, executors: &Executors, findings: &mut Findings) -> Pla
         sandbox: sandbox(task, findings),
         network: network(task),
         network_allow: network_allow(task, findings),
+        model: Some(task.target.model.clone()),
         aop: serde_json::to_value(task).ok(),
         ..PlanTask::minimal(&name_of(&task.task.task_id))
     }
@@ -119,6 +120,13 @@ fn network_allow(task: &Task, findings: &mut Findings) -> Vec<HostRule> {
     rules(&words, at, findings)
 }
 
+/// The executor with a program of its own that the target is, unless the author names a command.
+fn named(task: &Task, executors: &Executors) -> Option<ExecutorName> {
+    let extensions = task.task.extensions.as_ref();
+    let has_command = extensions.is_some_and(|extensions| extensions.contains_key(COMMAND_EXTENSION));
+    if has_command { None } else { executors.of_target(&task.target) }
+}
+
 /// The author's command first, then the one configured for this agent or its provider.
 fn command(task: &Task, executors: &Executors, findings: &mut Findings) -> Vec<String> {
     let extension = task.task.extensions.as_ref().and_then(|extensions| extensions.get(COMMAND_EXTENSION));
@@ -132,11 +140,14 @@ fn command(task: &Task, executors: &Executors, findings: &mut Findings) -> Vec<S
                 Vec::new()
             });
     }
+    if named(task, executors).is_some() {
+        return Vec::new();
+    }
     let names = [task.target.agent_name.to_lowercase(), task.target.provider.as_str().to_lowercase()];
     names.iter().find_map(|name| executors.commands.get(name)).cloned().unwrap_or_else(|| {
         let message = format!(
             "E_AGENT_NOT_FOUND: no program is configured for `{}`; name one in task.extensions.x_command, or under \
-             [executors.{}] in the user's configuration",
+             [executor.{}] in the user's configuration",
             names[0], names[0]
         );
         findings.push("$.target.agent_name", "agent_not_found", message);

@@ -18,6 +18,7 @@ use contract::json::Value;
 use ops::Result;
 
 use super::{Dispatcher, millis};
+use crate::executor::Executor;
 use crate::live::{Live, Phase};
 use crate::pipeline::l5_context::ContextFacts;
 use crate::pipeline::l6_shape::{ShapeFacts, Shaped};
@@ -102,6 +103,8 @@ impl Dispatcher<'_> {
         let environment = &self.settings.environment;
         let none = BTreeMap::new();
         let executor = self.settings.executors.find(&self.selected(task).executor);
+        let profile = self.aop(task).and_then(|asked| asked.target.execution_profile);
+        let profile = profile.map(|profile| (profile.as_str(), executor.is_some_and(Executor::has_effort)));
         let executor_env = executor.map_or(&none, |executor| &executor.configured().env);
         let lookup =
             |name: &str| environment.get(&OsString::from(name)).and_then(|v| v.to_str().map(str::to_owned));
@@ -113,6 +116,7 @@ impl Dispatcher<'_> {
             brief,
             timeout_max: self.settings.policy.timeout_max,
             executor_env,
+            profile,
             lookup: &lookup,
         };
         let shape = self.pipeline.run(&stack.shape, Some(task), now_ms, || (stack.shape.run)(&facts))?;

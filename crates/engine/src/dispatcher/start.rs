@@ -22,7 +22,7 @@ use serde_json::json;
 use super::layers::Preparation;
 use super::selection::Selected;
 use super::{Committed, Dispatcher, millis};
-use crate::executor::{Claims, Ended, Executor, Free, Lines, Reported, Work};
+use crate::executor::{Claims, Ended, Executor, Free, Lines, Prepared as Child, Reported, Work};
 use crate::inside::Inside;
 use crate::launcher::{Shortage, with_causes};
 use crate::live::{Live, Phase};
@@ -195,6 +195,37 @@ impl Dispatcher<'_> {
         }
     }
 
+    /// The child that does the work of an attempt.
+    fn child_of(
+        &self,
+        task: usize,
+        attempt: &NewAttempt,
+        (executor, selected): (&dyn Executor, &Selected),
+        shaped: &Shaped,
+    ) -> Child {
+        let resume = attempt.agent_session.as_deref();
+        let prepared = executor.prepare(&Work {
+            run: &self.run.asked,
+            workspace: &self.directory(task).to_string_lossy(),
+            task: &self.tasks[task],
+            part: self.part(task),
+            command: &selected.command,
+            model: selected.model.as_deref(),
+            resume,
+            before: self.attempts[task].iter().rev().find(|before| before.begun.id != attempt.id),
+            so_far: resume.and_then(|session| self.session_total(task, session)),
+            is_confined: self.is_confined(task),
+            attempt_number: attempt.number,
+            brief: &shaped.brief,
+            hidden: &shaped.hidden,
+            now: self.cx.now().at,
+        });
+        if executor.configured().is_model_free {
+            return Child { reader: Box::new(Free(prepared.reader)), ..prepared };
+        }
+        prepared
+    }
+
     fn launch(
         &mut self,
         task: usize,
@@ -203,24 +234,7 @@ impl Dispatcher<'_> {
         (shaped, took_over, snapshot): (Shaped, Option<String>, Option<Taken>),
     ) -> Result<()> {
         let now = self.cx.now();
-        let resume = attempt.agent_session.clone();
-        let so_far = resume.as_deref().and_then(|session| self.session_total(task, session));
-        let prepared = executor.prepare(&Work {
-            run: &self.run.asked,
-            workspace: &self.directory(task).to_string_lossy(),
-            task: &self.tasks[task],
-            part: self.part(task),
-            command: &selected.command,
-            model: selected.model.as_deref(),
-            resume: resume.as_deref(),
-            before: self.attempts[task].iter().rev().find(|before| before.begun.id != attempt.id),
-            so_far,
-            is_confined: self.is_confined(task),
-            attempt_number: attempt.number,
-            brief: &shaped.brief,
-            hidden: &shaped.hidden,
-            now: now.at,
-        });
+        let prepared = self.child_of(task, &attempt, (executor, &selected), &shaped);
         let marker = Marker { attempt: attempt.id.clone(), owner: self.settings.launcher.identity() };
         let argv = prepared.argv.iter().map(OsString::from).collect();
         let mut spec = LaunchSpec::new(argv, self.directory(task).to_owned(), marker);
@@ -248,11 +262,7 @@ impl Dispatcher<'_> {
             ended: Ended::default(),
             stdout: prepared.stdout,
             lines: Lines::default(),
-            reader: if executor.configured().is_model_free {
-                Box::new(Free(prepared.reader))
-            } else {
-                prepared.reader
-            },
+            reader: prepared.reader,
             hidden: shaped.hidden,
             claim: None,
             reported: Reported::default(),

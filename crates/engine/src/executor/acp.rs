@@ -1,7 +1,7 @@
 //! `acp`: any agent that speaks the Agent Client Protocol (version 1) over its standard streams.
 //!
 //! initialize, then `session/new` or `session/load`, then `session/prompt`: its answer is the end of the turn. What we read are a
-//! few fields of a few messages, which is why they are read as they are, without a crate of all of them (decision 0053).
+//! few fields of a few messages, which is why they are read as they are, without a crate of all of them (decision 0046).
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -39,6 +39,11 @@ impl Executor for AopStdio {
         PromptUse::Required
     }
 
+    /// In the TASK.
+    fn has_effort(&self) -> bool {
+        !self.own.is_v1_only
+    }
+
     fn retry_after_max(&self) -> Duration {
         limits::RETRY_AFTER_MAX
     }

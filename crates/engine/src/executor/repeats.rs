@@ -9,8 +9,16 @@ pub(super) struct Repeats {
     last: Option<String>,
     count: u32,
     shown: String,
-    /// What the workspace was like halfway, once somebody looked.
-    halfway: Option<Option<String>>,
+    halfway: Halfway,
+}
+
+/// What the workspace was like halfway.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Halfway {
+    #[default]
+    Unseen,
+    /// Without a digest where it cannot be looked at as a whole.
+    Seen(Option<String>),
 }
 
 /// What the count asks for.
@@ -29,27 +37,28 @@ impl Repeats {
             self.count += 1;
             return;
         }
-        *self = Self { last: Some(call), count: 1, shown: shown.to_owned(), halfway: None };
+        *self = Self { last: Some(call), count: 1, shown: shown.to_owned(), halfway: Halfway::Unseen };
     }
 
     pub(super) fn due(&self) -> Due {
-        let is_halfway = self.count >= TOOL_REPEATS_MAX / 2 && self.halfway.is_none();
+        let is_halfway = self.count >= TOOL_REPEATS_MAX / 2 && self.halfway == Halfway::Unseen;
         if is_halfway || self.count >= TOOL_REPEATS_MAX { Due::Look } else { Due::Nothing }
     }
 
     /// Takes the digest of the workspace. Returns what to say if the calls lead nowhere.
     pub(super) fn seen(&mut self, digest: Option<String>) -> Option<String> {
         if self.count < TOOL_REPEATS_MAX {
-            self.halfway = Some(digest);
+            self.halfway = Halfway::Seen(digest);
             return None;
         }
-        if self.halfway.as_ref() == Some(&digest) {
+        let seen = Halfway::Seen(digest);
+        if self.halfway == seen {
             return Some(format!(
                 "repeats: called `{}` {} times in a row with the same result, and nothing changed",
                 self.shown, self.count
             ));
         }
-        (self.count, self.halfway) = (TOOL_REPEATS_MAX / 2, Some(digest));
+        (self.count, self.halfway) = (TOOL_REPEATS_MAX / 2, seen);
         None
     }
 }

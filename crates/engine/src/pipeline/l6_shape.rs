@@ -31,6 +31,8 @@ pub(crate) struct ShapeFacts<'g> {
     pub(crate) timeout_max: Option<Duration>,
     /// What the user configured for the executor. The task's own win.
     pub(crate) executor_env: &'g BTreeMap<String, String>,
+    /// The execution profile that the TASK asks for, and whether its executor has such a setting.
+    pub(crate) profile: Option<(&'static str, bool)>,
     /// Looks up writ's own environment, for `env:NAME`.
     pub(crate) lookup: &'g dyn Fn(&str) -> Option<String>,
 }
@@ -61,12 +63,26 @@ pub(crate) fn run(facts: &ShapeFacts<'_>) -> Outcome<Shaped> {
     env.insert("WRIT_BRIEF".to_owned(), facts.brief.to_owned());
     let reason = format!("{} for {}, at most {}", spec.executor.as_str(), spec.id, human_duration(timeout));
     let key = |field: &str| format!("C2.Task.t{}.{field}", facts.part.number);
-    Outcome::decided("SHAPED", reason)
+    profiled(Outcome::decided("SHAPED", reason), facts)
         .set(key("attempt"), facts.attempt_number)
         .set(key("executor"), &spec.executor)
         .set(key("timeout_ms"), u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
         .set(key("writes"), &spec.writes)
         .giving(Shaped { brief: facts.brief.to_owned(), env, hidden, timeout })
+}
+
+fn profiled(outcome: Outcome<()>, facts: &ShapeFacts<'_>) -> Outcome<()> {
+    let executor = facts.part.spec.executor.as_str();
+    match facts.profile {
+        Some((profile, true)) => {
+            outcome.and("EXECUTION_PROFILE", format!("{profile}: passed on to {executor}"))
+        }
+        Some((profile, false)) => {
+            let reason = format!("{profile}: has no effect, because {executor} has no such setting");
+            outcome.and("EXECUTION_PROFILE", reason)
+        }
+        None => outcome,
+    }
 }
 
 #[cfg(test)]

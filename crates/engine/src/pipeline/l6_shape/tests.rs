@@ -18,6 +18,7 @@ fn shape(spec: PlanTask, timeout_max: Option<Duration>) -> Outcome<Shaped> {
         brief: "the brief",
         timeout_max,
         executor_env: &BTreeMap::new(),
+        profile: None,
         lookup: &lookup,
     })
 }

@@ -1,0 +1,102 @@
+//! Which executor a TASK's target is.
+
+use super::Executors;
+use crate::aop::task::{Provider, Target};
+use crate::plan::{ExecutorKind, ExecutorName};
+
+impl Executors {
+    /// The executor of a target that names no command: one that is configured under the agent's name, else under the
+    /// provider's, else the built-in one of the provider, else the built-in one of the agent's name. `None` if a command is
+    /// configured for it, or nothing at all.
+    pub fn of_target(&self, target: &Target) -> Option<ExecutorName> {
+        let agent = target.agent_name.to_lowercase();
+        let provider = target.provider.as_str().to_lowercase();
+        for name in [&agent, &provider] {
+            if self.commands.contains_key(name) {
+                return None;
+            }
+            if let Some(named) = self.named.iter().find(|named| named.as_str() == name) {
+                return Some(named.clone());
+            }
+        }
+        self.built_in(target.provider, &agent)
+    }
+
+    /// The built-in executor of a provider's model, where there is one.
+    pub fn of_provider(&self, provider: Provider) -> Option<ExecutorName> {
+        let name = provider.as_str().to_lowercase();
+        let configured = self.named.iter().find(|named| named.as_str() == name);
+        configured.cloned().or_else(|| self.built_in(provider, &name))
+    }
+
+    fn built_in(&self, provider: Provider, agent: &str) -> Option<ExecutorName> {
+        let kind = match provider {
+            Provider::Claude => Some(ExecutorKind::Claude),
+            Provider::Codex => Some(ExecutorKind::Codex),
+            Provider::Gemini => Some(ExecutorKind::Gemini),
+            Provider::Local | Provider::Other => ExecutorKind::parse(agent).filter(|kind| is_agent(*kind)),
+        };
+        let name = ExecutorName::parse(kind?.as_str()).ok()?;
+        self.known.iter().any(|known| known.name == name).then_some(name)
+    }
+}
+
+/// Whether a kind is a program that does work by itself, and not one that a task has to name.
+fn is_agent(kind: ExecutorKind) -> bool {
+    match kind {
+        ExecutorKind::Claude | ExecutorKind::Codex | ExecutorKind::Gemini | ExecutorKind::OpenCode => true,
+        ExecutorKind::Shell | ExecutorKind::AopStdio | ExecutorKind::Acp | ExecutorKind::Template => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aop::task::Role;
+    use crate::plan::{CommandUse, KnownExecutor, PromptUse};
+
+    fn name(text: &str) -> ExecutorName {
+        ExecutorName::parse(text).unwrap()
+    }
+
+    fn target(agent: &str, provider: Provider) -> Target {
+        Target {
+            agent_name: agent.to_owned(),
+            role: Role::Executor,
+            provider,
+            model: "m".to_owned(),
+            execution_profile: None,
+            capabilities: None,
+            extensions: None,
+        }
+    }
+
+    #[test]
+    fn a_target_is_found_by_its_agent_then_by_its_provider_then_among_the_built_in_ones() {
+        let known = |kind: &ExecutorKind| KnownExecutor {
+            name: name(kind.as_str()),
+            prompt: PromptUse::Required,
+            command: CommandUse::Unused,
+        };
+        let executors = Executors {
+            known: ExecutorKind::BUILT_IN.iter().map(known).collect(),
+            commands: [("emma".to_owned(), vec!["emma-agent".to_owned()])].into(),
+            named: vec![name("reviewer"), name("local")],
+        };
+        for (agent, provider, expected) in [
+            ("Reviewer", Provider::Claude, Some("reviewer")),
+            // A command that is configured for the agent is called with the TASK.
+            ("emma", Provider::Claude, None),
+            ("somebody", Provider::Local, Some("local")),
+            ("somebody", Provider::Claude, Some("claude")),
+            ("somebody", Provider::Codex, Some("codex")),
+            ("somebody", Provider::Gemini, Some("gemini")),
+            ("OpenCode", Provider::Other, Some("opencode")),
+            ("shell", Provider::Other, None),
+            ("somebody", Provider::Other, None),
+        ] {
+            let found = executors.of_target(&target(agent, provider));
+            assert_eq!(found.as_ref().map(ExecutorName::as_str), expected, "{agent} {provider}");
+        }
+    }
+}
