@@ -80,6 +80,9 @@ const UNAVAILABLE: &[&str] = &[
     "model not found",
     "does not exist or you do not have access",
     "invalid stream",
+    "without a finish reason",
+    "high demand",
+    "stream closed",
     "empty response",
     "incomplete",
 ];
