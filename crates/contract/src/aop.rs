@@ -8,9 +8,11 @@ pub mod event;
 pub mod fallback;
 pub mod header;
 pub mod limits;
+pub mod needs;
 pub mod response;
 pub mod task;
 pub mod v1;
+pub mod without_effect;
 
 mod extra;
 mod judge;

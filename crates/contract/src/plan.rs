@@ -107,6 +107,12 @@ pub struct PlanTask {
     /// What is tried after a failure, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<Alternative>,
+    /// What its processes may do with the workspace, where that is less than its `writes` say.
+    #[serde(default, skip_serializing_if = "FileAccess::is_open")]
+    pub files: FileAccess,
+    /// The paths of its document are of another machine, and were mapped to this one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_mapped: bool,
     /// The submitted AOP TASK, which is passed to the executor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aop: Option<serde_json::Value>,
@@ -121,6 +127,38 @@ pub struct Alternative {
     pub model: Option<String>,
     /// Which failures it is for.
     pub trigger: FallbackTrigger,
+}
+
+/// The fields of the TASKs of a plan that change nothing, each with the reason. Fields of several TASKs are named with the task.
+pub fn without_effect(plan: &Plan) -> Vec<String> {
+    let mut found = Vec::new();
+    for task in &plan.tasks {
+        let submitted = task.aop.clone().and_then(|value| serde_json::from_value(value).ok());
+        let Some(submitted) = submitted else { continue };
+        let fields = crate::aop::without_effect::of(&submitted);
+        let named = |field: String| {
+            if plan.tasks.len() == 1 { field } else { format!("{}: {field}", task.id) }
+        };
+        found.extend(fields.into_iter().map(named));
+    }
+    found
+}
+
+/// What the processes of a task may do with the files of its workspace.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FileAccess {
+    /// They write nothing there. Without it, a task that names no `writes` may write everywhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub writes_nothing: bool,
+    /// What they can read of it, besides what they may write. `None`: everything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads: Option<Vec<Scope>>,
+}
+
+impl FileAccess {
+    fn is_open(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// What a task may spend. Absent means no limit.
@@ -184,6 +222,8 @@ impl PlanTask {
             worktree: None,
             model: None,
             alternatives: Vec::new(),
+            files: FileAccess::default(),
+            is_mapped: false,
             aop: None,
         }
     }

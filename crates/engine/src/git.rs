@@ -59,6 +59,11 @@ impl Git<'_> {
         self.repo()?.tree_of(revision).map_err(|_| refused())
     }
 
+    /// The branch that is checked out. An error if there is none, or no repository.
+    pub fn branch(&self) -> Result<String, Fault> {
+        self.repo()?.line(&["symbolic-ref", "--short", "HEAD"])
+    }
+
     /// What a path is, as a patch against HEAD.
     pub fn patch(&self, path: &str) -> Result<Vec<u8>, Fault> {
         let quiet = ["--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"];

@@ -8,6 +8,7 @@ use contract::domain::outside::Outside;
 use contract::domain::time::Timestamp;
 use contract::secrets::Hidden;
 
+use crate::dispatcher::inputs::InputDigests;
 use crate::executor::{Claims, Ended, Lines, Reader, Reported, Stdout, Stopped};
 use crate::inside::{Inside, TaskDoor};
 use crate::launcher::Children;
@@ -39,6 +40,8 @@ pub(crate) struct Live {
     pub(crate) reader: Box<dyn Reader>,
     pub(crate) claim: Option<Claim>,
     pub(crate) reported: Reported,
+    /// What its read-only inputs were before it began.
+    pub(crate) inputs: InputDigests,
     /// What its RESPONSE claims, beside what was seen.
     pub(crate) claims: Claims,
     pub(crate) seen: Vec<CheckSeen>,

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use contract::domain::confinement::{Ceiling, GitUse, Namespace, NetworkUse, SandboxMode};
 use contract::domain::network::HostRule;
 use contract::domain::scope::Scope;
-use contract::plan::PlanTask;
+use contract::plan::{FileAccess, PlanTask};
 
 pub(crate) use denial::Denials;
 pub(crate) use git::leave as leave_repository;
@@ -83,6 +83,10 @@ pub struct Wanted<'w> {
     pub origin: Option<&'w Path>,
     /// What it can be given at most.
     pub ceiling: Option<&'w Ceiling>,
+    /// What it may do with the files of the workspace, where that is less than `writes` says.
+    pub files: Option<&'w FileAccess>,
+    /// Files that it can read and not write, wherever they are.
+    pub held: &'w [PathBuf],
 }
 
 impl<'w> Wanted<'w> {
@@ -97,6 +101,8 @@ impl<'w> Wanted<'w> {
             namespace: spec.namespace,
             origin: None,
             ceiling: None,
+            files: None,
+            held: &[],
         }
     }
 
@@ -119,6 +125,8 @@ impl<'w> Wanted<'w> {
             namespace,
             origin: None,
             ceiling: None,
+            files: None,
+            held: &[],
         }
     }
 
@@ -210,7 +218,16 @@ pub fn of_child(
         ..Sandbox::default()
     };
     let limit = wanted.ceiling.and_then(|ceiling| ceiling.writes.as_ref());
-    let is_confined = is_demanded || !wanted.writes.is_empty() || limit.is_some();
+    let writes_nothing = wanted.files.is_some_and(|files| files.writes_nothing);
+    let is_confined = is_demanded || writes_nothing || !wanted.writes.is_empty() || limit.is_some();
+    if let Some(reads) = wanted.files.and_then(|files| files.reads.as_ref()) {
+        let shown = reads.iter().chain(wanted.writes).chain(wanted.scratch);
+        match paths::unread(&real, shown) {
+            Ok(unread) => sandbox.hidden.extend(unread),
+            Err(reason) if is_demanded => return Err(reason),
+            Err(reason) => sandbox.lacks = Some(reason),
+        }
+    }
     let confined = is_confined.then(|| writable(settings, wanted, (&real, &store), private));
     let mut scopes = None;
     match confined.transpose() {
@@ -218,7 +235,8 @@ pub fn of_child(
         Ok(Some((opened, made))) => {
             keeps.extend(environment::make_private(settings, &credentials, &made, environment));
             keeps.extend([made.home, made.temporary]);
-            sandbox.read_only = opened.held.into_iter().map(PathBuf::into_os_string).collect();
+            let held = opened.held.into_iter().chain(wanted.held.iter().cloned());
+            sandbox.read_only = held.map(PathBuf::into_os_string).collect();
             sandbox.pinned = opened.pinned.into_iter().map(PathBuf::into_os_string).collect();
             let mut directories = opened.directories;
             git::protect(&real, wanted.git, &mut sandbox, &mut directories)?;

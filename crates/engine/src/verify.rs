@@ -24,7 +24,7 @@ use crate::launcher::{self, Bounds, Launcher, RunError, Seen, Shortage, Wish, wi
 use crate::sandbox::{self, SandboxSettings, Wanted};
 use crate::supervisor::{Exit, LaunchSpec, Marker, Report};
 
-pub(crate) use record::Recorder;
+pub(crate) use record::{Recorder, find_program};
 
 /// The problem of a check that was ended at its deadline.
 pub(crate) const TOOK_TOO_LONG: &str = "took too long";

@@ -1,13 +1,20 @@
 //! The checks of an AOP TASK: outputs that must exist, their validations, and checkpoints in the order of their phases.
 
-use crate::aop::effective;
 use crate::aop::task::{
     self, Artifact, Checkpoint as AopCheckpoint, CheckpointStatus, ExpectedOutput, OnFailure, Phase,
     RecoveryStrategy, Task, Validation,
 };
+use crate::aop::{effective, needs};
 use crate::domain::check::{Check, Expects};
 use crate::domain::checkpoint::{Checkpoint, Recovery};
 use crate::finding::Findings;
+
+/// The shell that the author of a TASK names.
+#[derive(Debug, Clone, Copy)]
+struct Shell<'s> {
+    name: &'s str,
+    is_mapped: bool,
+}
 
 /// What the author of a TASK wants to be checked.
 #[derive(Debug, Default)]
@@ -16,14 +23,16 @@ pub(super) struct Checked {
     pub(super) checkpoints: Vec<Checkpoint>,
 }
 
-pub(super) fn read(task: &Task, findings: &mut Findings) -> Checked {
+/// `is_mapped` says that its paths are of another machine.
+pub(super) fn read(task: &Task, is_mapped: bool, findings: &mut Findings) -> Checked {
     let mut checked = Checked::default();
-    let is_script = task.task.environment.shell.is_some();
+    let shell = task.task.environment.shell.as_deref();
+    let shell = shell.map(|shell| Shell { name: shell, is_mapped });
     for (i, output) in task.task.expected_outputs.iter().enumerate() {
         let ExpectedOutput { kind, path, validation, .. } = output;
         checked.file(kind, path.as_deref());
         let at = format!("$.task.expected_outputs[{i}].validation.command");
-        checked.validation(validation.as_ref(), is_script, &at, findings);
+        checked.validation(validation.as_ref(), shell, &at, findings);
     }
     for (p, phase) in in_order(&task.phases) {
         for (c, point) in phase.checkpoints.iter().enumerate() {
@@ -31,7 +40,7 @@ pub(super) fn read(task: &Task, findings: &mut Findings) -> Checked {
             let is_skipped = point.status == Some(CheckpointStatus::Skip);
             if !is_skipped {
                 let at = format!("$.phases[{p}].checkpoints[{c}]");
-                checked.checkpoint(point, is_script, &at, findings);
+                checked.checkpoint(point, shell, &at, findings);
             }
             checked.checkpoints.push(Checkpoint {
                 id: point.checkpoint_id.clone(),
@@ -69,16 +78,22 @@ fn recovery(task: &Task, point: &AopCheckpoint) -> Recovery {
 
 impl Checked {
     /// The artifacts first: what validates them needs them.
-    fn checkpoint(&mut self, point: &AopCheckpoint, is_script: bool, at: &str, findings: &mut Findings) {
+    fn checkpoint(
+        &mut self,
+        point: &AopCheckpoint,
+        shell: Option<Shell<'_>>,
+        at: &str,
+        findings: &mut Findings,
+    ) {
         for Artifact { kind, path, .. } in &point.expected_artifacts {
             self.file(kind, path.as_deref());
         }
         for (a, artifact) in point.expected_artifacts.iter().enumerate() {
             let at = format!("{at}.expected_artifacts[{a}].validation.command");
-            self.validation(artifact.validation.as_ref(), is_script, &at, findings);
+            self.validation(artifact.validation.as_ref(), shell, &at, findings);
         }
         let at = format!("{at}.validation.command");
-        self.validation(point.validation.as_ref(), is_script, &at, findings);
+        self.validation(point.validation.as_ref(), shell, &at, findings);
     }
 
     fn file(&mut self, kind: &str, path: Option<&str>) {
@@ -91,7 +106,7 @@ impl Checked {
     fn validation(
         &mut self,
         validation: Option<&Validation>,
-        is_script: bool,
+        shell: Option<Shell<'_>>,
         at: &str,
         findings: &mut Findings,
     ) {
@@ -103,14 +118,16 @@ impl Checked {
             task::Expects::FileExists => Expects::FileExists,
         };
         // A shell is used only if the author names one; otherwise the words are the arguments.
-        let shell = is_script && expects != Expects::FileExists;
-        let words = if shell || expects == Expects::FileExists {
-            Some(vec![command.clone()])
-        } else {
-            shlex::split(command).filter(|words| !words.is_empty())
+        let shell = shell.filter(|_| expects != Expects::FileExists);
+        let own = shell.and_then(|shell| needs::shell_command(shell.name, shell.is_mapped, command));
+        let is_script = shell.is_some() && own.is_none();
+        let words = match own {
+            Some(words) => Some(words),
+            None if is_script || expects == Expects::FileExists => Some(vec![command.clone()]),
+            None => shlex::split(command).filter(|words| !words.is_empty()),
         };
         match words {
-            Some(command) => self.checks.push(Check { command, shell, expects }),
+            Some(command) => self.checks.push(Check { command, shell: is_script, expects }),
             None => {
                 let message = "cannot be split into arguments; name a shell in task.environment.shell";
                 findings.push(at, "form", message);

@@ -10,7 +10,7 @@ use crate::domain::run::DocumentKind;
 use crate::domain::scope::Scope;
 use crate::finding::Findings;
 use crate::plan::read::network::rules;
-use crate::plan::{Budget, ExecutorName, Plan, PlanTask};
+use crate::plan::{Budget, ExecutorName, FileAccess, Plan, PlanTask};
 
 /// The extension with which a TASK's author names the program to run.
 const COMMAND_EXTENSION: &str = "x_command";
@@ -51,7 +51,8 @@ fn plan_task(task: &Task, executors: &Executors, findings: &mut Findings) -> Pla
     let budget = effective::budget(task);
     let timeout = effective::timeout(task).min(limits::TASK_TIMEOUT_MAX);
     let millis = |length: std::time::Duration| u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
-    let checked = checks::read(task, findings);
+    let checked = checks::read(task, false, findings);
+    let files = files(task, findings);
     PlanTask {
         title: title_of(&task.task.objective),
         executor: named(task, executors).unwrap_or_else(ExecutorName::aop_stdio),
@@ -74,6 +75,7 @@ fn plan_task(task: &Task, executors: &Executors, findings: &mut Findings) -> Pla
         network: network(task),
         network_allow: network_allow(task, findings),
         model: Some(task.target.model.clone()),
+        files,
         aop: serde_json::to_value(task).ok(),
         ..PlanTask::minimal(&name_of(&task.task.task_id))
     }
@@ -166,6 +168,14 @@ pub fn snapshots(task: &Task) -> impl Iterator<Item = (Option<&str>, &RollbackSn
         wish.enabled == Some(true) && wish.snapshot_strategy != Some(SnapshotStrategy::None)
     };
     outputs.chain(artifacts).filter_map(move |(path, wish)| Some((path, wish.filter(|wish| asked(wish))?)))
+}
+
+/// What the executor may do with the workspace, where that is less than everything.
+fn files(task: &Task, findings: &mut Findings) -> FileAccess {
+    let access = effective::access(task);
+    let reads = scopes(task, &access.read, findings);
+    let is_whole = reads.contains(&Scope::everything());
+    FileAccess { writes_nothing: access.write.is_empty(), reads: (!is_whole).then_some(reads) }
 }
 
 fn scopes(task: &Task, paths: &[String], findings: &mut Findings) -> Vec<Scope> {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::executor::{self, ExecutorName, GivenFields, KnownExecutor};
 use super::shapes::{Command, Length, RawBudget, RawCheck, RawPlan, RawTask};
-use super::{Budget, Plan, PlanTask, order, shapes};
+use super::{Budget, FileAccess, Plan, PlanTask, order, shapes};
 use crate::domain::check::{Check, Expects};
 use crate::domain::confinement::{Namespace, SandboxMode};
 use crate::domain::limits;
@@ -222,6 +222,8 @@ impl RawTask {
             worktree: isolation::spec(self.isolation, (self.setup, self.ports), &at, findings),
             model: self.model,
             alternatives: Vec::new(),
+            files: FileAccess::default(),
+            is_mapped: false,
             aop: None,
         }
     }

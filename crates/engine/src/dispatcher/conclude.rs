@@ -46,7 +46,9 @@ impl Dispatcher<'_> {
         live.session_total = returned.session_total;
         let response = returned.response.as_ref();
         live.reported = response.map(|response| Reported::of(response, &live.hidden)).unwrap_or_default();
-        live.claims = Claims::of(returned.response.as_deref(), &live.hidden);
+        let claims = Claims::of(returned.response.as_deref(), &live.hidden);
+        live.claims.report = claims.report;
+        live.claims.warnings.extend(claims.warnings);
         let is_sandboxed = live.ended.in_force.as_ref().is_some_and(|in_force| in_force.sandbox.is_some());
         let printed = is_sandboxed.then(|| live.denials.told()).flatten();
         live.ended.note_denied(printed.map(|told| live.hidden.one_line(&told)));
@@ -57,6 +59,8 @@ impl Dispatcher<'_> {
             Some(claim) => claim,
             None => self.with_report(task, returned)?,
         };
+        let claim = self.with_inputs(task, claim);
+        self.warn_of_access(task);
         let succeeded = claim == Claim::Success;
         self.live_mut(task).claim = Some(claim);
         self.leave_sandbox(task);

@@ -81,6 +81,7 @@ impl Dispatcher<'_> {
         let stack = Arc::clone(&self.pipeline.stack);
         let now_ms = self.now_ms();
         let part = self.part(task).clone();
+        let needs = self.needs(task);
         let subject = &self.tasks[task];
         let mut context = None;
         if let Some(member) = &stack.context {
@@ -118,6 +119,7 @@ impl Dispatcher<'_> {
             executor_env,
             profile,
             lookup: &lookup,
+            needs: &needs,
         };
         let shape = self.pipeline.run(&stack.shape, Some(task), now_ms, || (stack.shape.run)(&facts))?;
         Some(Prepared { context, shape: Some(shape) })

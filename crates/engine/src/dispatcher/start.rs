@@ -19,6 +19,7 @@ use ops::aop_event::AopEvent;
 use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
+use super::inputs::InputDigests;
 use super::layers::Preparation;
 use super::selection::Selected;
 use super::{Committed, Dispatcher, millis};
@@ -90,7 +91,8 @@ impl Dispatcher<'_> {
         // Before the look that the task is compared with: what a snapshot writes is not the task's.
         let snapshot = self.take_snapshot(task, &attempt.id);
         self.begin_watch(task, at)?;
-        self.launch(task, attempt, (executor, selected), (shaped, took_over, snapshot))
+        let inputs = self.look_at_inputs(task);
+        self.launch(task, attempt, (executor, selected), (shaped, took_over, snapshot), inputs)
     }
 
     fn note_delegation(&mut self, task: usize, number: i64, timeout: Duration) {
@@ -232,6 +234,7 @@ impl Dispatcher<'_> {
         attempt: NewAttempt,
         (executor, selected): (&dyn Executor, Selected),
         (shaped, took_over, snapshot): (Shaped, Option<String>, Option<Taken>),
+        inputs: InputDigests,
     ) -> Result<()> {
         let now = self.cx.now();
         let prepared = self.child_of(task, &attempt, (executor, &selected), &shaped);
@@ -266,7 +269,8 @@ impl Dispatcher<'_> {
             hidden: shaped.hidden,
             claim: None,
             reported: Reported::default(),
-            claims: Claims::default(),
+            claims: Claims { report: None, warnings: shaped.warnings },
+            inputs,
             seen: Vec::new(),
             outside: None,
             recorder: None,
@@ -347,7 +351,8 @@ impl Dispatcher<'_> {
         spec: &mut LaunchSpec,
     ) -> std::result::Result<Option<Inside>, String> {
         let settings = &self.settings.sandbox;
-        let wanted = self.wanted(task);
+        let held = self.held_inputs(task);
+        let wanted = Wanted { files: Some(&self.part(task).spec.files), held: &held, ..self.wanted(task) };
         let private = settings.private_of_attempt(attempt.task_id.as_str(), &attempt.id.to_string());
         let private = if self.settings.doors.is_some() { private.with_socket() } else { private };
         let directories = (self.directory(task), &private);

@@ -99,7 +99,8 @@ impl Dispatcher<'_> {
     /// Nobody will compare anything with what was before the task.
     pub(crate) fn forget_watch(&mut self, task: usize) {
         self.watches.remove(&task);
-        if !self.part(task).spec.writes.is_empty() {
+        let spec = &self.part(task).spec;
+        if !spec.writes.is_empty() || spec.files.writes_nothing {
             let (root, kept_as) = self.watched_place(task);
             self.settings.index.forget(&root, &kept_as);
         }
@@ -129,9 +130,10 @@ impl Dispatcher<'_> {
         let is_known = |name: &String| others.iter().any(|other| other.name == *name);
         let lockless: Vec<&String> = watch.span.met.iter().filter(|name| !is_known(name)).collect();
         others.extend(lockless.into_iter().map(|name| OtherTask { name: name.clone(), scopes: Vec::new() }));
+        let everything = [Scope::everything()];
         let interval = Interval {
             scope: &watch.scopes,
-            forbidden: &[],
+            forbidden: if self.part(task).spec.files.writes_nothing { &everything } else { &[] },
             scratch: &self.part(task).spec.scratch,
             others: &others,
             fold: watch.fold,
@@ -143,7 +145,8 @@ impl Dispatcher<'_> {
     /// The scope of a task under real names. `None` if it has none.
     fn watched_scopes(&self, task: usize) -> Option<(Vec<Scope>, bool)> {
         let wants = self.wants(task).ok()?;
-        (!wants.scopes.is_empty()).then_some((wants.scopes, wants.fold))
+        let is_watched = !wants.scopes.is_empty() || self.part(task).spec.files.writes_nothing;
+        is_watched.then_some((wants.scopes, wants.fold))
     }
 
     /// How the workspace is looked at. Outside the scope of a task that may write everywhere there is only what git keeps

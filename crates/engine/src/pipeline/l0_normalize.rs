@@ -1,5 +1,8 @@
 //! L0: brings the request into one form, and refuses work whose workspace is missing.
 
+use contract::domain::limits::FINDINGS_TRACED_MAX;
+use contract::plan::without_effect;
+
 use super::{Outcome, RunFacts};
 
 pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
@@ -16,6 +19,8 @@ pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
         .set("C0.Event.objective", &run.objective)
         .set("C5.Execution.run_id", &run.id)
         .set("C5.Execution.workspace", &run.workspace);
+    let ignored = without_effect(&run.plan).into_iter().take(FINDINGS_TRACED_MAX);
+    let outcome = ignored.fold(outcome, |outcome, field| outcome.and("NO_EFFECT", field));
     if run.plan.tasks.is_empty() || facts.workspace_exists {
         return outcome;
     }

@@ -62,8 +62,16 @@ pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
         mode => mode.as_str(),
     };
     let allowed = Outcome::decided("POLICY_ALLOW", "no rule forbids it").set("C4.Policy.sandbox", sandbox);
-    let allowed = match unlimited(facts) {
-        Some(reason) => allowed.and("NETWORK_NOT_LIMITED", reason),
+    let allowed = match unlimited(facts, |task| task.network != NetworkUse::Full) {
+        Some(names) => allowed
+            .and("NETWORK_NOT_LIMITED", format!("no sandbox is on, so `network` has no effect for {names}")),
+        None => allowed,
+    };
+    let allowed = match unlimited(facts, |task| task.files.reads.is_some()) {
+        Some(names) => {
+            let reason = format!("no sandbox is on, so read paths have no effect for {names}");
+            allowed.and("READS_NOT_LIMITED", reason)
+        }
         None => allowed,
     };
     match facts.policy.timeout_max {
@@ -74,11 +82,16 @@ pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
     }
 }
 
-/// Which tasks ask for less network and have no sandbox that would see to it.
-fn unlimited(facts: &RunFacts<'_>) -> Option<String> {
+/// Whether the author of a TASK names a shell for its checks.
+fn names_shell(task: &PlanTask) -> bool {
+    let shell = task.aop.as_ref().and_then(|aop| aop.pointer("/task/environment/shell"));
+    !task.checks.is_empty() && shell.is_some_and(|shell| !shell.is_null())
+}
+
+/// Which tasks ask for a limit and have no sandbox that would see to it.
+fn unlimited(facts: &RunFacts<'_>, asks: impl Fn(&PlanTask) -> bool) -> Option<String> {
     let is_off = |task: &&PlanTask| {
-        SandboxMode::effective(facts.policy.sandbox, task.sandbox) == SandboxMode::Off
-            && task.network != NetworkUse::Full
+        SandboxMode::effective(facts.policy.sandbox, task.sandbox) == SandboxMode::Off && asks(task)
     };
     let names: Vec<&str> = facts.run.plan.tasks.iter().filter(is_off).map(|task| task.id.as_str()).collect();
     let more = match names.len().saturating_sub(NAMES_MAX) {
@@ -86,13 +99,13 @@ fn unlimited(facts: &RunFacts<'_>) -> Option<String> {
         more => format!(" and {more} more"),
     };
     let named = names[..names.len().min(NAMES_MAX)].join(", ");
-    (!names.is_empty()).then(|| format!("no sandbox is on, so `network` has no effect for {named}{more}"))
+    (!names.is_empty()).then(|| format!("{named}{more}"))
 }
 
 fn broken_rule<'r>(run: &'r NewRun, policy: &Policy) -> Option<BrokenRule<'r>> {
     run.plan.tasks.iter().find_map(|task| {
         let executor = task.executor.as_str();
-        let uses_shell = task.shell || task.checks.iter().any(|check| check.shell);
+        let uses_shell = task.shell || task.checks.iter().any(|check| check.shell) || names_shell(task);
         let rule = if policy.deny_executors.iter().any(|denied| denied == executor) {
             format!("policy.deny_executors has `{executor}`")
         } else if policy.deny_shell && uses_shell {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use contract::aop::needs::{Judged, Unmet};
 use contract::domain::run::NewRun;
 use contract::domain::task::{PlanPart, Task};
 use contract::domain::time::human_duration;
@@ -19,6 +20,8 @@ pub(crate) struct Shaped {
     /// The parts of it that must not be stored or shown.
     pub(crate) hidden: Hidden,
     pub(crate) timeout: Duration,
+    /// What people should know about the attempt.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// What the runner fetched for one attempt.
@@ -35,10 +38,15 @@ pub(crate) struct ShapeFacts<'g> {
     pub(crate) profile: Option<(&'static str, bool)>,
     /// Looks up writ's own environment, for `env:NAME`.
     pub(crate) lookup: &'g dyn Fn(&str) -> Option<String>,
+    /// Whether this machine has what the TASK needs.
+    pub(crate) needs: &'g Judged,
 }
 
 pub(crate) fn run(facts: &ShapeFacts<'_>) -> Outcome<Shaped> {
     let spec = &facts.part.spec;
+    if let Some(Unmet { code, rule, reason }) = &facts.needs.unmet {
+        return Outcome::decided("NOT_MET", format!("{rule}: {reason}")).refuse(format!("{code}: {reason}"));
+    }
     let timeout = facts.timeout_max.map_or(spec.timeout(), |max| spec.timeout().min(max));
     let mut env = BTreeMap::new();
     let mut hidden = Hidden::default();
@@ -63,12 +71,21 @@ pub(crate) fn run(facts: &ShapeFacts<'_>) -> Outcome<Shaped> {
     env.insert("WRIT_BRIEF".to_owned(), facts.brief.to_owned());
     let reason = format!("{} for {}, at most {}", spec.executor.as_str(), spec.id, human_duration(timeout));
     let key = |field: &str| format!("C2.Task.t{}.{field}", facts.part.number);
-    profiled(Outcome::decided("SHAPED", reason), facts)
+    let shaped = profiled(Outcome::decided("SHAPED", reason), facts);
+    let warnings = facts.needs.warnings.iter();
+    warnings
+        .fold(shaped, |outcome, warning| outcome.and("WARNING", warning))
         .set(key("attempt"), facts.attempt_number)
         .set(key("executor"), &spec.executor)
         .set(key("timeout_ms"), u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
         .set(key("writes"), &spec.writes)
-        .giving(Shaped { brief: facts.brief.to_owned(), env, hidden, timeout })
+        .giving(Shaped {
+            brief: facts.brief.to_owned(),
+            env,
+            hidden,
+            timeout,
+            warnings: facts.needs.warnings.clone(),
+        })
 }
 
 fn profiled(outcome: Outcome<()>, facts: &ShapeFacts<'_>) -> Outcome<()> {

@@ -7,6 +7,7 @@ use contract::domain::run::{NewRun, RunState};
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::Task;
 use contract::json::Value;
+use contract::plan::without_effect;
 use ops::run::show::task_line;
 use serde_json::json;
 
@@ -80,6 +81,10 @@ pub(crate) fn assemble(facts: &RespondFacts<'_>) -> FinalAnswer {
     });
     if left_out > 0 {
         result[LEFT_OUT] = json!(left_out);
+    }
+    let ignored = without_effect(&run.plan);
+    if !ignored.is_empty() {
+        result["without_effect"] = json!(&ignored[..ignored.len().min(limits::FINDINGS_TRACED_MAX)]);
     }
     FinalAnswer { state, result, reply }
 }

@@ -115,6 +115,22 @@ pub(super) fn opened<'s>(
     Ok(opened)
 }
 
+/// What is in the workspace and in none of these scopes. A link is not named: what it leads to is.
+pub(super) fn unread<'s>(
+    workspace: &Path,
+    scopes: impl Iterator<Item = &'s Scope>,
+) -> Result<Vec<OsString>, String> {
+    let shown: Vec<PathBuf> = scopes.map(|scope| workspace.join(scope.as_str())).collect();
+    let mut opened = Opened {
+        directories: Vec::new(),
+        scopes: Vec::new(),
+        held: BTreeSet::new(),
+        pinned: BTreeSet::new(),
+    };
+    opened.hold(workspace, &shown)?;
+    Ok(opened.held.into_iter().map(PathBuf::into_os_string).collect())
+}
+
 impl Opened {
     /// A scope that is in none of these directories.
     pub(super) fn outside(&self, limit: &[String]) -> Option<&Path> {

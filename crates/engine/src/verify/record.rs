@@ -130,7 +130,7 @@ fn build_outputs(workspace: &Path) -> Vec<String> {
 }
 
 /// The file that the system would run for this name.
-fn find_program(name: &str, path: Option<&OsString>, workspace: &Path) -> Option<PathBuf> {
+pub(crate) fn find_program(name: &str, path: Option<&OsString>, workspace: &Path) -> Option<PathBuf> {
     let runs = |file: &PathBuf| {
         fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
     };

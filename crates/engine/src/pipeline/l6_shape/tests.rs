@@ -20,6 +20,7 @@ fn shape(spec: PlanTask, timeout_max: Option<Duration>) -> Outcome<Shaped> {
         executor_env: &BTreeMap::new(),
         profile: None,
         lookup: &lookup,
+        needs: &Judged::default(),
     })
 }
 
@@ -66,4 +67,25 @@ fn a_variable_that_is_not_set_refuses_the_task() {
     let reason = "env:MISSING is not set in writ's environment";
     assert_eq!(decisions(&outcome), [format!("ENV_MISSING: {reason}")]);
     assert_eq!(outcome.next, Next::Refuse(format!("E_PERMISSION_DENIED: {reason}")));
+}
+
+#[test]
+fn what_the_machine_lacks_refuses_the_task_with_its_code() {
+    let (run, subject) = (run_of(vec![PlanTask::minimal("a")]), task(1, PlanTask::minimal("a")));
+    let reason = "the input `x` does not exist".to_owned();
+    let unmet = Some(Unmet { code: contract::aop::Code::FileNotFound, rule: "input_missing", reason });
+    let outcome = super::run(&ShapeFacts {
+        run: &run,
+        task: &subject,
+        part: part(&subject),
+        attempt_number: 1,
+        brief: "",
+        timeout_max: None,
+        executor_env: &BTreeMap::new(),
+        profile: None,
+        lookup: &|_| None,
+        needs: &Judged { unmet, warnings: Vec::new() },
+    });
+    assert_eq!(decisions(&outcome), ["NOT_MET: input_missing: the input `x` does not exist"]);
+    assert_eq!(outcome.next, Next::Refuse("E_FILE_NOT_FOUND: the input `x` does not exist".to_owned()));
 }

@@ -1,0 +1,68 @@
+//! The fields of a TASK that writ accepts and that change nothing it does. They are named, never dropped in silence.
+
+use super::task::{Task, Validation};
+
+/// A field without effect, as `path: why`.
+pub fn of(task: &Task) -> Vec<String> {
+    let mut found = vec![
+        told("$.target.role", "it is passed on to the executor"),
+        told("$.task.category", "it is passed on to the executor"),
+        told("$.task.complexity", "it is passed on to the executor"),
+    ];
+    if task.orchestration_metadata.is_some() {
+        found
+            .push(told("$.orchestration_metadata", "it is passed on to the executor and kept with the TASK"));
+    }
+    for (index, input) in task.task.inputs.iter().enumerate() {
+        let at = format!("$.task.inputs[{index}]");
+        if input.kind.eq_ignore_ascii_case("FILE") && input.path.is_none() {
+            found.push(told(&at, "a FILE without a path names no file"));
+        } else if input.path.is_some() && !input.kind.eq_ignore_ascii_case("FILE") {
+            found.push(told(&format!("{at}.path"), "only inputs of the type FILE are looked at"));
+        }
+    }
+    for (index, output) in task.task.expected_outputs.iter().enumerate() {
+        let at = format!("$.task.expected_outputs[{index}]");
+        found.extend(unchecked(&at, &output.kind, output.path.as_deref(), output.validation.as_ref()));
+    }
+    found.extend(of_phases(task));
+    found
+}
+
+fn of_phases(task: &Task) -> Vec<String> {
+    let mut found = Vec::new();
+    for (p, phase) in task.phases.iter().enumerate() {
+        let same = task.phases[..p].iter().any(|earlier| earlier.phase_order == phase.phase_order);
+        if same {
+            let at = format!("$.phases[{p}].phase_order");
+            found.push(told(&at, "another phase has the same; they run as they are written"));
+        }
+        for (c, point) in phase.checkpoints.iter().enumerate() {
+            let at = format!("$.phases[{p}].checkpoints[{c}]");
+            let is_file =
+                |kind: &str, path: &Option<String>| kind.eq_ignore_ascii_case("FILE") && path.is_some();
+            let has_artifact = point.expected_artifacts.iter().any(|made| is_file(&made.kind, &made.path));
+            if point.validation.is_none() && !has_artifact {
+                found.push(told(
+                    &at,
+                    "it has neither a validation nor a FILE that must exist, so it stays PENDING",
+                ));
+            }
+            for (a, made) in point.expected_artifacts.iter().enumerate() {
+                let at = format!("{at}.expected_artifacts[{a}]");
+                found.extend(unchecked(&at, &made.kind, made.path.as_deref(), made.validation.as_ref()));
+            }
+        }
+    }
+    found
+}
+
+fn unchecked(at: &str, kind: &str, path: Option<&str>, validation: Option<&Validation>) -> Option<String> {
+    let is_file = kind.eq_ignore_ascii_case("FILE") && path.is_some();
+    let is_unchecked = !is_file && validation.is_none();
+    is_unchecked.then(|| told(at, "only a FILE with a path, or a validation, can be checked"))
+}
+
+fn told(path: &str, why: &str) -> String {
+    format!("{path}: {why}")
+}
