@@ -36,8 +36,13 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
+    /// The index after its last check.
+    pub fn end(&self) -> usize {
+        self.first.saturating_add(self.count)
+    }
+
     fn has(&self, check: usize) -> bool {
-        (self.first..self.first + self.count).contains(&check)
+        (self.first..self.end()).contains(&check)
     }
 }
 
@@ -46,10 +51,10 @@ pub fn recovery(checkpoints: &[Checkpoint], check: usize) -> Recovery {
     checkpoints.iter().find(|each| each.has(check)).map_or(Recovery::Retry, |each| each.recovery)
 }
 
-/// The checks after this one that are not run because it failed: they belong to the same checkpoint.
-pub fn not_run(checkpoints: &[Checkpoint], check: usize) -> std::ops::Range<usize> {
-    let end = checkpoints.iter().find(|each| each.has(check)).map(|each| each.first + each.count);
-    check + 1..end.unwrap_or(check + 1)
+/// The checks after this one, of `all`, that are not run because it failed: they belong to the same checkpoint.
+pub fn not_run(checkpoints: &[Checkpoint], check: usize, all: usize) -> std::ops::Range<usize> {
+    let end = checkpoints.iter().find(|each| each.has(check)).map(Checkpoint::end);
+    check + 1..end.unwrap_or(0).min(all).max(check + 1)
 }
 
 /// The checkpoint that ends the task, if one that failed does.
@@ -88,7 +93,7 @@ pub fn seen(checkpoints: &[Checkpoint], checks: &[CheckSeen]) -> Vec<CheckpointS
 }
 
 fn ran<'s>(point: &Checkpoint, checks: &'s [CheckSeen]) -> &'s [CheckSeen] {
-    let end = (point.first + point.count).min(checks.len());
+    let end = point.end().min(checks.len());
     checks.get(point.first..end).unwrap_or_default()
 }
 

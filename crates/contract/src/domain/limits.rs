@@ -81,6 +81,8 @@ pub const DELEGATIONS_LISTED_MAX: usize = 100;
 pub const PARALLEL_MAX: usize = 64;
 pub const PARALLEL_DEFAULT: usize = 4;
 pub const CHECKS_PER_TASK_MAX: usize = 50;
+/// Checkpoints of a task that comes from another store: more than a TASK has within its own limits.
+pub const CHECKPOINTS_PER_TASK_MAX: usize = 1_000;
 pub const SCOPES_PER_TASK_MAX: usize = 100;
 /// The longest path a lock or a write scope may name, in bytes; Linux allows no longer one.
 pub const SCOPE_BYTES_MAX: usize = 4096;

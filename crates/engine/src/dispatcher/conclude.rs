@@ -128,8 +128,9 @@ impl Dispatcher<'_> {
             Recovery::Report => (true, false),
         };
         let not_run = |check| CheckSeen { tolerated, ..CheckSeen::not_run(check, CHECKPOINT_OVER) };
-        let rest = checkpoint::not_run(&spec.checkpoints, index).filter(|_| goes_on);
-        let rest: Vec<CheckSeen> = rest.map(|index| not_run(&spec.checks[index])).collect();
+        let rest = checkpoint::not_run(&spec.checkpoints, index, spec.checks.len());
+        let rest = spec.checks[rest].iter().filter(|_| goes_on);
+        let rest: Vec<CheckSeen> = rest.map(not_run).collect();
         let next = index + 1 + rest.len();
         seen.tolerated = tolerated;
         let live = self.live_mut(task);

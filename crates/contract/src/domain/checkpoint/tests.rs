@@ -44,7 +44,7 @@ fn the_strategy_of_a_checkpoint_holds_for_each_of_its_checks_and_no_other() {
     let expected =
         [Recovery::Retry, Recovery::Continue, Recovery::Continue, Recovery::Abort, Recovery::Retry];
     assert_eq!(found, expected);
-    let ends: Vec<usize> = (0..4).map(|check| not_run(&points, check).len()).collect();
+    let ends: Vec<usize> = (0..4).map(|check| not_run(&points, check, 4).len()).collect();
     assert_eq!(ends, [0, 1, 0, 0]);
 }
 

@@ -9,6 +9,7 @@ use super::super::budget::Amount;
 use super::super::worklog::{Line, beginning, broken};
 use super::{Bundle, CarriedAssignment, CarriedResult, CarriedRow, Fault, TOKEN_MAX};
 use crate::domain::check::Check;
+use crate::domain::checkpoint::Checkpoint;
 use crate::domain::limits;
 use crate::domain::scope::{Scope, ScopeFault};
 use crate::domain::status::{Evidence, Status};
@@ -287,7 +288,9 @@ fn judge_spec(spec: &PlanTask, path: &str) -> Result<(), Fault> {
     if spec.title.trim().is_empty() || title > limits::TITLE_CHARS_MAX || spec.id.len() > NAME_BYTES_MAX {
         return Err(invalid(&format!("{path}.title"), "is empty or too long"));
     }
-    let scopes = [&spec.writes, &spec.reads, &spec.scratch];
+    let none = Vec::new();
+    let readable = spec.files.reads.as_ref().unwrap_or(&none);
+    let scopes = [&spec.writes, &spec.reads, &spec.scratch, readable];
     if scopes.iter().any(|list| list.len() > limits::SCOPES_PER_TASK_MAX) {
         return Err(invalid(path, format!("more than {} scopes", limits::SCOPES_PER_TASK_MAX)));
     }
@@ -296,6 +299,10 @@ fn judge_spec(spec: &PlanTask, path: &str) -> Result<(), Fault> {
     }
     if spec.retries > limits::RETRIES_MAX || spec.timeout() > limits::TASK_TIMEOUT_MAX {
         return Err(invalid(path, "more retries, or a longer timeout, than a plan may have"));
+    }
+    let is_outside = |point: &Checkpoint| point.end() > spec.checks.len();
+    if spec.checkpoints.len() > limits::CHECKPOINTS_PER_TASK_MAX || spec.checkpoints.iter().any(is_outside) {
+        return Err(invalid(path, "checkpoints of checks that the task does not have, or too many"));
     }
     if spec.checks.len() > limits::CHECKS_PER_TASK_MAX {
         return Err(invalid(path, format!("more than {} checks", limits::CHECKS_PER_TASK_MAX)));
