@@ -162,7 +162,7 @@ fn while_writ_is_halted_work_is_refused_and_reading_canceling_and_decisions_are_
     let status = json_of(&cli, &["status"]);
     assert_eq!(status["data"]["halted"]["reason"], "enough", "{status}");
     let shown = cli.run(["status", "--output", "text"]);
-    assert!(shown.success().stdout.starts_with("HALTED   by token.t"), "{shown}");
+    assert!(shown.success().stdout.starts_with("HALTED   by service.token.t"), "{shown}");
     assert!(!shown.stdout.contains(&format!("running  {run}")), "{shown}");
     for words in
         [&["runs", "list"][..], &["trace", &run], &["task", "list"], &["audit", "verify", "--replay"]]
@@ -204,7 +204,7 @@ fn tokens_of_assignments_from_before_a_halt_stay_dead_when_it_is_lifted() {
     is_refused(&beat(&cli));
     decide_with(&cli, &person, &["resume-all"]).success();
     let said = beat(&cli).fails_with(1).json();
-    assert_eq!(said["error_context"]["details"]["rule"], "dead_token", "{said}");
+    assert_eq!(said["error_context"]["details"]["rule"], "token_dead", "{said}");
     // The sweep gives the task back.
     let swept = cli.run(["watchdog", "sweep"]).success().json();
     assert_eq!(swept["data"]["timed_out"][0]["task_id"], "T-1", "{swept}");
