@@ -174,5 +174,6 @@ fn action(reason: Option<&str>) -> Action {
 /// What a halt did, in one line.
 pub fn summary(answer: &Answer) -> String {
     let gone = answer.processes.iter().filter(|process| process.is_gone()).count();
-    format!("{} ended, {} ended", counted(gone, "process"), counted(answer.claims, "claim"))
+    let processes = if gone == 1 { "process" } else { "processes" };
+    format!("{gone} {processes} and {} ended", counted(answer.claims, "claim"))
 }
