@@ -7,6 +7,7 @@ mod conclude;
 pub(crate) mod inputs;
 mod isolated;
 mod layers;
+mod leftovers;
 mod parked;
 mod pins;
 mod reports;
@@ -42,6 +43,7 @@ use crate::scheduler::{Board, Step};
 use crate::settings::Settings;
 use crate::verify::CheckLocation;
 use isolated::Isolated;
+use leftovers::Leftover;
 use parked::Starving;
 use waiting::Waiting;
 use watching::Watch;
@@ -69,6 +71,8 @@ pub(crate) struct Dispatcher<'d> {
     aop: Vec<Option<Box<AopTask>>>,
     board: Board,
     live: BTreeMap<usize, Live>,
+    /// What ended attempts and tasks left, to be removed before the next wait.
+    leftovers: Vec<Leftover>,
     children: Box<dyn Children>,
     /// How many processes were started. Each is known by its number.
     processes: u64,
@@ -146,6 +150,7 @@ impl<'d> Dispatcher<'d> {
             aop,
             board,
             live: BTreeMap::new(),
+            leftovers: Vec::new(),
             children: parts.settings.launcher.children(),
             processes: 0,
             renewed_ms,
@@ -176,6 +181,7 @@ impl<'d> Dispatcher<'d> {
             // What happened to the attempts is decided by the next engine of the run.
             self.children.end_all();
         }
+        self.clear_away();
         finished
     }
 
@@ -206,6 +212,7 @@ impl<'d> Dispatcher<'d> {
 
     /// Waits for one report, at most until the next deadline, and handles it. Then handles answers of slow layers.
     pub(crate) fn turn(&mut self) -> Result<()> {
+        self.clear_away();
         self.allow_for_pauses();
         let patience = self.patience(self.now_ms());
         match self.children.next(patience) {

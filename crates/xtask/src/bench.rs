@@ -5,6 +5,7 @@ mod changes;
 mod growth;
 pub(crate) mod instructions;
 mod look;
+mod noop;
 mod pipeline;
 mod report;
 mod rollback;
@@ -46,6 +47,8 @@ const BENCHES: &[Bench] = &[
     rollback::BENCH,
     pipeline::BENCH,
     pipeline::NAMESPACE,
+    noop::ONE,
+    noop::MANY,
     growth::BENCH,
     validate::TASK,
     validate::EVENT,

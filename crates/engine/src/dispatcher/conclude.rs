@@ -19,6 +19,7 @@ use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
 use super::layers::Judgment;
+use super::leftovers::Leftover;
 use super::rollback::Rolled;
 use super::{Committed, Dispatcher, millis};
 use crate::executor::{Claims, Reported, Stopped, forced_failure, with_denial};
@@ -83,8 +84,8 @@ impl Dispatcher<'_> {
     /// Removes what an attempt's sandbox leaves behind.
     fn leave_sandbox(&mut self, task: usize) {
         let live = &self.live[&task];
-        let (id, attempt) = (self.tasks[task].id.as_str(), live.attempt.id.to_string());
-        self.settings.sandbox.forget_attempt(id, &attempt);
+        let (id, attempt) = (self.tasks[task].id.to_string(), live.attempt.id.to_string());
+        self.leave(Leftover::OfAttempt { task: id, attempt });
         let shares = |other: &usize| {
             *other != task && self.directory(*other) == self.directory(task) && self.may_commit(*other)
         };
@@ -318,7 +319,7 @@ impl Dispatcher<'_> {
     fn follow_verdict(&mut self, task: usize, live: &Live, verdict: &Verdict) {
         if self.tasks[task].status.is_terminal() {
             self.forget_watch(task);
-            self.settings.sandbox.forget(self.tasks[task].id.as_str());
+            self.leave(Leftover::OfTask(self.tasks[task].id.to_string()));
             self.pipeline.task_ended(self.part(task).number);
         }
         if self.tasks[task].status == Status::Todo {
@@ -393,7 +394,7 @@ impl Dispatcher<'_> {
         self.reload(task)?;
         if self.tasks[task].status.is_terminal() {
             self.forget_watch(task);
-            self.settings.sandbox.forget(self.tasks[task].id.as_str());
+            self.leave(Leftover::OfTask(self.tasks[task].id.to_string()));
         }
         let took = self.cx.now().at.since(live.started_at);
         self.tell_end(task, took);

@@ -35,7 +35,7 @@ mod syscalls;
 
 #[cfg(target_os = "linux")]
 pub(super) use self::{
-    child::{Barrier, failed_step},
+    child::{Barrier, Step},
     doors::{Doors, Receiver, pair},
     layout::lay_out,
     limits::Usage,
@@ -45,7 +45,7 @@ pub(super) use self::{
 #[cfg(not(target_os = "linux"))]
 mod nowhere;
 #[cfg(not(target_os = "linux"))]
-pub(super) use self::nowhere::{Barrier, Doors, Usage, bound, failed_step, lay_out};
+pub(super) use self::nowhere::{Barrier, Doors, Usage, bound, lay_out};
 
 /// What is asked for. All paths are absolute and contain no symbolic link, unless their field says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -17,6 +17,11 @@ mod outlet;
 mod outlet;
 #[cfg(target_os = "linux")]
 mod raw;
+#[cfg(target_os = "linux")]
+mod starting;
+#[cfg(not(target_os = "linux"))]
+#[path = "shim/starting_elsewhere.rs"]
+mod starting;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

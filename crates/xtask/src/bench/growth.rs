@@ -48,7 +48,7 @@ fn per_task(setup: &Setup, (size, writes): (usize, bool), round: usize) -> Resul
     std::fs::create_dir_all(setup.dir.join(project)).map_err(failed)?;
     let (plan, db) = (format!("growth-{word}-{size}.toml"), format!("growth-{word}-{size}-{round}.db"));
     let workspace = setup.path(project);
-    let text = if writes { writing(size, &workspace) } else { pipeline::plan(size, "on", &workspace) };
+    let text = if writes { writing(size, &workspace) } else { pipeline::plan((size, 1), "on", &workspace) };
     std::fs::write(setup.dir.join(&plan), text).map_err(failed)?;
     let tasks = f64::from(u32::try_from(size).expect("BUG: a few thousand"));
     Ok(own_cpu(setup.writ(&db, &["run", &setup.path(&plan)]).command())? / tasks)

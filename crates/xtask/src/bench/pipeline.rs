@@ -40,6 +40,8 @@ fn run_namespace(setup: &Setup) -> Result<Report> {
     Ok(Report { name: NAMESPACE.name, about, series, pairs })
 }
 
+/// Instead of `on` or `off`: as a plan that says nothing about it.
+pub(super) const DEFAULT: &str = "default";
 /// Instead of `on` or `off`: in a namespace, with everything that can be enforced.
 const SANDBOX: &str = "sandbox";
 /// The same for tasks that may write, so that a snapshot is taken.
@@ -50,13 +52,13 @@ fn counts(setup: &Setup) -> (usize, usize) {
     if setup.quick { (1, 3) } else { (10, 50) }
 }
 
-fn write_plans(setup: &Setup, namespaces: &[&str]) -> Result {
+pub(super) fn write_plans(setup: &Setup, namespaces: &[&str]) -> Result {
     std::fs::create_dir_all(setup.dir.join("project/src")).map_err(|error| error.to_string())?;
     let (few, many) = counts(setup);
     for namespace in namespaces {
         for count in [few, many] {
             let path = setup.dir.join(plan_name(count, namespace));
-            std::fs::write(&path, plan(count, namespace, &setup.path("project")))
+            std::fs::write(&path, plan((count, 1), namespace, &setup.path("project")))
                 .map_err(|error| format!("could not write {}: {error}", path.display()))?;
         }
     }
@@ -64,7 +66,7 @@ fn write_plans(setup: &Setup, namespaces: &[&str]) -> Result {
 }
 
 /// Start-up, migration and the end of the run are in both times and cancel out in the difference.
-fn per_task(setup: &Setup, namespace: &str, round: usize) -> Result<Micros> {
+pub(super) fn per_task(setup: &Setup, namespace: &str, round: usize) -> Result<Micros> {
     let took = |count: usize| {
         // In a directory of its own, as a user's store is.
         let db = format!("{namespace}-{count}-{round}/writ.db");
@@ -79,14 +81,15 @@ fn plan_name(count: usize, namespace: &str) -> String {
     format!("plan-{namespace}-{count}.toml")
 }
 
-/// A plan of independent tasks that each run `true`.
-pub(super) fn plan(count: usize, namespace: &str, workspace: &str) -> String {
+/// A plan of independent tasks that each run `true`, so many at a time.
+pub(super) fn plan((count, parallel): (usize, usize), namespace: &str, workspace: &str) -> String {
     let confined = match namespace {
+        DEFAULT => String::new(),
         SANDBOX | SNAPSHOT => "namespace = \"on\"\nsandbox = \"enforce\"\nnetwork = \"none\"".to_owned(),
         namespace => format!("namespace = {namespace:?}\nsandbox = \"off\""),
     };
     let head = format!(
-        "objective = \"measure the engine\"\nworkspace = {workspace:?}\nmax_parallel = 1\n{confined}\n"
+        "objective = \"measure the engine\"\nworkspace = {workspace:?}\nmax_parallel = {parallel}\n{confined}\n"
     );
     let task = |number: usize| {
         let writes =

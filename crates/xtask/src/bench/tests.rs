@@ -120,6 +120,23 @@ fn namespace_takes_turns_with_and_without_one() {
 }
 
 #[test]
+fn a_task_is_compared_with_its_program_alone_and_many_with_those_who_run_commands() {
+    let place = Place::new("noop");
+    let noted = r#"grep -c '^max_parallel = 8$' "$2" >> "$HOME/parallel"; true"#;
+    let report = (noop::ONE.run)(&place.setup(noted)).unwrap();
+    let names: Vec<&str> = report.series.iter().map(|series| series.name).collect();
+    assert_eq!(names, ["a task", "a task, sandbox off", "a task, only supervised", "fork and exec"]);
+    assert!(!std::fs::read_to_string(place.0.join("parallel")).unwrap().contains('1'));
+
+    let place = Place::new("jobs");
+    let report = (noop::MANY.run)(&place.setup(noted)).unwrap();
+    let names: Vec<&str> = report.series.iter().map(|series| series.name).collect();
+    assert_eq!(names[..2], ["writ run", "writ run, sandbox off"]);
+    assert_eq!(report.pairs.len(), 2 * (names.len() - 2));
+    assert_eq!(std::fs::read_to_string(place.0.join("parallel")).unwrap(), "1\n".repeat(6));
+}
+
+#[test]
 fn only_known_benchmarks_and_options_are_accepted() {
     let parsed = |words: &[&str]| parse(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
     let options = parsed(&["create", "--quick", "--rounds", "5"]).unwrap();

@@ -1,11 +1,11 @@
 //! What the executor's process does to itself between its birth and its program.
 
-#![expect(unsafe_code, reason = "pre_exec and close_range have no safe form")]
+#![expect(unsafe_code, reason = "close_range and unshare have no safe form")]
 
-use std::io::{self, PipeReader, PipeWriter, Read};
-use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::ffi::CStr;
+use std::io::{self, Write};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::thread::{
@@ -25,7 +25,9 @@ const CAPABILITIES_KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETUID)
     .union(CapabilitySet::NET_BIND_SERVICE);
 /// If the whole machine runs out of memory, the kernel ends these processes first.
-const OOM_SCORE: &str = "500";
+const OOM_SCORE: u32 = 500;
+/// Of a number of 32 bits.
+const DIGITS_MAX: usize = 10;
 /// Standard input, output and error.
 const FIRST_OTHER_DESCRIPTOR: u32 = 3;
 
@@ -45,9 +47,8 @@ pub(in crate::supervisor) struct Barrier {
 
 /// The steps, in the order in which they are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-enum Step {
-    Processes = 1,
+pub(in crate::supervisor) enum Step {
+    Processes,
     Limits,
     Namespaces,
     Network,
@@ -58,75 +59,69 @@ enum Step {
     Program,
 }
 
-/// Tells how far the process of a failed start came.
-pub(in crate::supervisor) struct Progress(PipeReader);
+impl Step {
+    /// As people read it. `None` if the sandbox was closed and the program could not be started.
+    pub(in crate::supervisor) fn name(self) -> Option<&'static str> {
+        match self {
+            Step::Processes => Some("processes"),
+            Step::Limits => Some("limits"),
+            Step::Namespaces => Some("namespaces"),
+            Step::Network => Some("network"),
+            Step::Capabilities => Some("capabilities"),
+            Step::Descriptors => Some("descriptors"),
+            Step::Landlock => Some("Landlock"),
+            Step::Seccomp => Some("seccomp"),
+            Step::Program => None,
+        }
+    }
+}
 
 impl Barrier {
     pub(in crate::supervisor) fn open(&mut self, doors: Doors) {
         self.doors = Some(doors);
     }
 
-    /// Lets the process of this command close the barrier around itself. If a step fails, so does the start.
-    pub(in crate::supervisor) fn attach(self, command: &mut Command) -> io::Result<Option<Progress>> {
-        let (reader, writer) = io::pipe()?;
-        let mut barrier = Some(self);
-        let close = move || barrier.take().map_or(Ok(()), |barrier| barrier.close(&writer));
-        // SAFETY: the shim has one thread, so the child's copy of memory has no lock that somebody else holds.
-        unsafe { command.pre_exec(close) };
-        Ok(Some(Progress(reader)))
-    }
-
-    fn close(self, teller: &PipeWriter) -> io::Result<()> {
-        // Told before it is tried; a failed start reads the last one.
-        let begin = |step: Step| rustix::io::write(teller, &[step as u8]).map(drop);
-        begin(Step::Processes)?;
+    /// Closes the barrier around this process. Each step is told before it is tried; if one fails, nothing may be started.
+    pub(in crate::supervisor) fn close(&self, mut begin: impl FnMut(Step)) -> io::Result<()> {
+        begin(Step::Processes);
         if let Some(pid_max) = self.pid_max {
-            std::fs::write("/proc/sys/kernel/pid_max", pid_max.to_string())?;
+            put(c"/proc/sys/kernel/pid_max", pid_max)?;
         }
-        begin(Step::Limits)?;
+        begin(Step::Limits);
         // In a sandbox inside another one `/proc` cannot be written; the outer one has seen to it.
-        std::fs::write("/proc/self/oom_score_adj", OOM_SCORE).ok();
+        put(c"/proc/self/oom_score_adj", OOM_SCORE).ok();
         setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
-        begin(Step::Namespaces)?;
+        begin(Step::Namespaces);
         if !self.unshares.is_empty() {
             // SAFETY: it changes nothing in memory and no descriptor.
             unsafe { unshare_unsafe(self.unshares) }?;
         }
-        begin(Step::Network)?;
-        self.doors.map_or(Ok(()), Doors::open)?;
-        begin(Step::Capabilities)?;
+        begin(Step::Network);
+        self.doors.as_ref().map_or(Ok(()), Doors::open)?;
+        begin(Step::Capabilities);
         if self.drops_capabilities {
             drop_capabilities()?;
         }
-        begin(Step::Descriptors)?;
+        begin(Step::Descriptors);
         close_others()?;
-        begin(Step::Landlock)?;
-        self.rules.map_or(Ok(()), Rules::apply)?;
-        begin(Step::Seccomp)?;
+        begin(Step::Landlock);
+        self.rules.as_ref().map_or(Ok(()), Rules::apply)?;
+        begin(Step::Seccomp);
         set_no_new_privs(true)?;
         self.program.iter().try_for_each(syscalls::put_in_force)?;
-        Ok(begin(Step::Program)?)
+        begin(Step::Program);
+        Ok(())
     }
 }
 
-/// The step in which a start failed. `None` if the sandbox was closed and the program could not be started.
-pub(in crate::supervisor) fn failed_step(progress: Progress, command: Command) -> Option<String> {
-    // With the command goes the last end for writing.
-    drop(command);
-    let mut steps = Vec::new();
-    let mut reader = progress.0;
-    reader.read_to_end(&mut steps).ok()?;
-    let names = [
-        "processes",
-        "limits",
-        "namespaces",
-        "network",
-        "capabilities",
-        "descriptors",
-        "Landlock",
-        "seccomp",
-    ];
-    names.get(usize::from(steps.last()?.checked_sub(1)?)).map(|name| (*name).to_owned())
+/// Writes a number to a file of the kernel.
+fn put(file: &CStr, number: u32) -> io::Result<()> {
+    let mut text = io::Cursor::new([0; DIGITS_MAX]);
+    write!(text, "{number}")?;
+    let length = usize::try_from(text.position()).map_err(|_| io::ErrorKind::InvalidData)?;
+    let file = rustix::fs::open(file, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(&file, &text.get_ref()[..length])?;
+    Ok(())
 }
 
 /// A program of root gets what is in the bounding set; everybody else's gets nothing anyway.

@@ -40,7 +40,7 @@ pub(in crate::supervisor) fn pair(doors: &[Door]) -> io::Result<(Doors, Receiver
 
 impl Doors {
     /// Listens in the network of this process, and hands the sockets out.
-    pub(super) fn open(self) -> io::Result<()> {
+    pub(super) fn open(&self) -> io::Result<()> {
         turn_on_loopback()?;
         let listeners: io::Result<Vec<TcpListener>> = self.addresses.iter().map(TcpListener::bind).collect();
         let listeners = listeners?;

@@ -121,8 +121,8 @@ fn open(path: &Path) -> io::Result<OwnedFd> {
 
 impl Rules {
     /// Puts the rules in force for this process permanently. An error if the kernel enforces less than all of them.
-    pub(super) fn apply(self) -> io::Result<()> {
-        match self.created.restrict_self() {
+    pub(super) fn apply(&self) -> io::Result<()> {
+        match self.created.try_clone()?.restrict_self() {
             Ok(RestrictionStatus { ruleset: RulesetStatus::FullyEnforced, no_new_privs: true, .. }) => Ok(()),
             Ok(_) => Err(io::ErrorKind::Unsupported.into()),
             Err(_) => Err(io::Error::last_os_error()),

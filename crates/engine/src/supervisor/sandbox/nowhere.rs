@@ -1,9 +1,7 @@
 //! Systems without a sandbox: everything that is asked for is refused, and said.
 
 use std::convert::Infallible;
-use std::io;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use super::{Limits, Sandbox, SandboxInForce};
@@ -13,10 +11,6 @@ const REASON: &str = "this system has no sandbox for processes";
 
 /// There is none.
 pub(in crate::supervisor) struct Barrier;
-
-pub(in crate::supervisor) struct Progress {
-    never: Infallible,
-}
 
 /// Nothing is counted.
 pub(in crate::supervisor) struct Usage;
@@ -38,18 +32,9 @@ pub(in crate::supervisor) fn lay_out(
     if sandbox.is_demanded { Err(REASON.to_owned()) } else { Ok((Barrier, SandboxInForce::refused(REASON))) }
 }
 
-pub(in crate::supervisor) fn failed_step(progress: Progress, _: Command) -> Option<String> {
-    match progress.never {}
-}
-
 impl Barrier {
     pub(in crate::supervisor) fn open(&mut self, doors: Doors) {
         match doors.never {}
-    }
-
-    /// Nothing is done to the process.
-    pub(in crate::supervisor) fn attach(self, _: &mut Command) -> io::Result<Option<Progress>> {
-        Ok(None)
     }
 }
 

@@ -1,20 +1,17 @@
 //! The executor's process and its three pipes.
 
-use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::link::Link;
+use super::starting;
 use crate::supervisor::frame::{Fault, LAUNCH_BYTES_MAX, NOT_STARTED, OUTPUT_BYTES_MAX, kind};
 use crate::supervisor::launch::{LaunchSpec, Stdin};
-use crate::supervisor::mark::VARIABLE;
-use crate::supervisor::sandbox::{Barrier, failed_step};
+use crate::supervisor::sandbox::Barrier;
 
 pub(super) struct Executor {
     pub(super) pid: Pid,
@@ -49,7 +46,7 @@ struct Output {
 
 impl Executor {
     pub(super) fn start(spec: LaunchSpec, barrier: Option<Barrier>) -> Result<Self, Fault> {
-        let Some((program, arguments)) = spec.argv.split_first() else {
+        let Some(program) = spec.argv.first() else {
             return Err(Fault { message: "no program to start".to_owned(), errno: None });
         };
         // Looked at first, because the start itself would call a missing directory a missing program.
@@ -60,34 +57,22 @@ impl Executor {
             Err(error) => return Err(fault(&format!("could not work in {cwd}"), &error)),
         }
         let attempted = format!("{NOT_STARTED} {}", program.display());
-        let mut command = command(program, arguments, &spec);
-        let attached = barrier.map(|barrier| barrier.attach(&mut command)).transpose();
-        let progress = attached.map_err(|error| fault("could not prepare the sandbox", &error))?.flatten();
-        let mut child = match (command.spawn(), progress) {
-            (Ok(child), _) => child,
-            (Err(error), Some(progress)) => {
-                let in_sandbox = failed_step(progress, command);
-                let step = in_sandbox.map(|step| format!("could not close the sandbox ({step})"));
-                return Err(fault(&step.unwrap_or(attempted), &error));
-            }
-            (Err(error), None) => return Err(fault(&attempted, &error)),
-        };
-        let stdin = match (spec.stdin, child.stdin.take()) {
-            (Stdin::Bytes(bytes), Some(pipe)) => {
-                Some(Feed { pipe: pipe.into(), bytes, written: 0, keeps_open: false })
-            }
-            (Stdin::KeptOpen(bytes), Some(pipe)) => {
-                Some(Feed { pipe: pipe.into(), bytes, written: 0, keeps_open: true })
-            }
+        let mut started = starting::start(&spec, barrier).map_err(|failed| {
+            let step = failed.step.map(|step| format!("could not close the sandbox ({step})"));
+            fault(&step.unwrap_or(attempted), &failed.error)
+        })?;
+        let stdin = match (spec.stdin, started.stdin.take()) {
+            (Stdin::Bytes(bytes), Some(pipe)) => Some(Feed { pipe, bytes, written: 0, keeps_open: false }),
+            (Stdin::KeptOpen(bytes), Some(pipe)) => Some(Feed { pipe, bytes, written: 0, keeps_open: true }),
             (Stdin::Bytes(_) | Stdin::KeptOpen(_) | Stdin::Closed, _) => None,
         };
-        let stdout = Output { kind: kind::STDOUT, pipe: child.stdout.take().map(OwnedFd::from) };
-        let stderr = Output { kind: kind::STDERR, pipe: child.stderr.take().map(OwnedFd::from) };
-        let executor = Self { pid: Pid::from_child(&child), stdin, outputs: [stdout, stderr] };
+        let stdout = Output { kind: kind::STDOUT, pipe: Some(started.stdout) };
+        let stderr = Output { kind: kind::STDERR, pipe: Some(started.stderr) };
+        let executor = Self { pid: started.pid, stdin, outputs: [stdout, stderr] };
         if let Err(error) = executor.never_block() {
             // With pipes that block it cannot be watched. It has hardly begun.
-            child.kill().ok();
-            child.wait().ok();
+            rustix::process::kill_process(executor.pid, Signal::KILL).ok();
+            rustix::process::waitpid(Some(executor.pid), WaitOptions::empty()).ok();
             return Err(fault("could not prepare the pipes", &error));
         }
         Ok(executor)
@@ -191,19 +176,6 @@ impl Output {
     fn capacity(&self) -> usize {
         OUTPUT_BYTES_MAX
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "this is the place that starts processes")]
-fn command(program: &OsStr, arguments: &[OsString], spec: &LaunchSpec) -> Command {
-    let mut command = Command::new(program);
-    command.args(arguments).current_dir(&spec.cwd).process_group(0);
-    command.env_clear().envs(&spec.env).env(VARIABLE, spec.marker.to_string());
-    command.stdin(match spec.stdin {
-        Stdin::Closed => Stdio::null(),
-        Stdin::Bytes(_) | Stdin::KeptOpen(_) => Stdio::piped(),
-    });
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
 }
 
 fn fault(attempted: &str, error: &io::Error) -> Fault {

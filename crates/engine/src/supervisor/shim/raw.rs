@@ -14,6 +14,8 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 const FREE_FROM: u8 = 16;
 /// The first process makes a few calls and then waits.
 const STACK_BYTES: usize = 64 * 1024;
+/// The executor's process also looks for its program, with paths of any length on its stack.
+const START_STACK_BYTES: usize = 256 * 1024;
 /// What a stack begins at a multiple of.
 const STACK_ALIGNMENT: usize = 16;
 
@@ -36,6 +38,30 @@ pub(super) fn clone_init(life: fn(&Ends), ends: Ends) -> Result<Pid, Errno> {
         -1 => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::NOSYS)),
         pid => Ok(Pid::from_raw(pid).expect("BUG: a child has a pid")),
     }
+}
+
+/// A process that has the memory of this one until its program begins or it ends, and this one stands still meanwhile. It runs
+/// `life`, which returns only if there is no program. The caller has no other thread.
+pub(super) fn start<F: FnMut()>(life: &mut F) -> Result<Pid, Errno> {
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | SIGCHLD;
+    let mut stack = Vec::<u8>::with_capacity(START_STACK_BYTES);
+    let end = stack.as_mut_ptr().wrapping_add(START_STACK_BYTES);
+    let top = end.wrapping_sub(end.addr() % STACK_ALIGNMENT);
+    // SAFETY: what the child does with the memory happens while this process waits, as in a call of a function, and both the
+    // stack and `life` are here until then. It has its own descriptors and signal handlers.
+    let pid = unsafe { libc::clone(live::<F>, top.cast(), flags, (&raw mut *life).cast()) };
+    match pid {
+        -1 => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::NOSYS)),
+        pid => Ok(Pid::from_raw(pid).expect("BUG: a child has a pid")),
+    }
+}
+
+/// Where that process begins.
+extern "C" fn live<F: FnMut()>(life: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: `start` made it for this call and waits.
+    let life = unsafe { &mut *life.cast::<F>() };
+    life();
+    exit()
 }
 
 /// The descriptors that the first process is given, by number: it has its own copies.
