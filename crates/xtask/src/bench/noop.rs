@@ -52,15 +52,15 @@ fn run_many(setup: &Setup) -> Result<Report> {
     for program in &missing {
         println!("jobs: {program} is not installed, and so not compared");
     }
-    let mut contenders = vec![
-        contender("writ run", |round| whole_run(setup, DEFAULT, round)),
-        contender("writ run, sandbox off", |round| whole_run(setup, "on", round)),
-    ];
     let jobs = PARALLEL.to_string();
     let place = setup.path("");
     let others: [(&'static str, &'static str, Job); 2] = [
         ("make", "make -j8", Job::new("make", &["--silent", "--jobs", &jobs, "--directory", &place])),
         ("ninja", "ninja -j8", Job::new("ninja", &["--quiet", "-j", &jobs, "-C", &place])),
+    ];
+    let mut contenders = vec![
+        contender("writ run", |round| whole_run(setup, DEFAULT, round)),
+        contender("writ run, sandbox off", |round| whole_run(setup, "on", round)),
     ];
     let present = others.iter().filter(|(program, _, _)| !missing.contains(program));
     contenders.extend(present.map(|(_, name, job)| of_job(name, job)));
