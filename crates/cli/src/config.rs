@@ -1,5 +1,6 @@
 //! The user's configuration, and the project's, which can only make it stricter.
 
+mod aop;
 mod executors;
 
 use std::io::{ErrorKind, Read};
@@ -69,6 +70,7 @@ static CONFIG: Object = Object {
             "The programs that do the work of tasks, by the names that plans use.",
         ),
         optional("executors", executors::SHAPE, "The same as `executor`."),
+        optional("aop", Shape::Object(&aop::AOP), "How AOP TASKs and prompts are read."),
         optional("checks", project_checks::SHAPE, "What writ runs before a task of the project is done."),
         optional("events_retention_days", DAYS, "How long events are kept."),
         optional("events_prune_batch", BATCH, "How many events one transaction of `writ gc` removes."),
@@ -133,6 +135,7 @@ pub(crate) fn load(from: &Path) -> Result<Config> {
         config.take(&value, &user)?;
         config.take_retention(&value, &user);
         config.take_sandbox(&value, &user)?;
+        aop::take_of_user(&mut config, &value, &user)?;
     }
     config.heed_project(from)?;
     Ok(config)
@@ -270,6 +273,7 @@ impl Config {
         if let Some(value) = read(&project)? {
             // A cloned repository may forbid, but not name programs to run.
             refuse_own_sandbox(&value, &project)?;
+            aop::take_of_project(self, &value, &project)?;
             self.take(&value, &project)?;
             for check in checks_of(&value, &project)? {
                 self.sources.push(("checks".to_owned(), check.line(), project.clone()));

@@ -7,6 +7,7 @@ pub mod effective;
 pub mod event;
 pub mod fallback;
 pub mod header;
+pub mod kept;
 pub mod limits;
 pub mod needs;
 pub mod response;

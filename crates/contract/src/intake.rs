@@ -3,18 +3,25 @@
 mod checks;
 mod from_aee;
 mod from_aop;
+mod map;
+mod one_task;
+mod prompt;
+mod session;
 mod target;
 
 use std::collections::BTreeMap;
 
+use crate::aop::{Code, Fallback};
 use crate::digest;
-use crate::domain::run::{DocumentKind, Intent};
-use crate::finding::Findings;
+use crate::domain::run::{DocumentKind, Intent, RunWarning};
+use crate::domain::time::Timestamp;
+use crate::finding::{Finding, Findings};
 use crate::plan::document::{self, Document};
 use crate::plan::{ExecutorName, KnownExecutor, Plan, read};
 
 pub use from_aee::{RUN_PLAN, RUN_TASK};
 pub use from_aop::snapshots;
+pub use map::PathMapping;
 
 /// A submitted document, read and validated.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +35,12 @@ pub struct Intake {
     pub intent: Option<Intent>,
     pub corr: Option<String>,
     pub document_digest: String,
+    /// The AOP session of its TASKs.
+    pub session_id: Option<String>,
+    /// What its author should know although it was accepted.
+    pub warnings: Vec<RunWarning>,
+    /// Tasks of the plan, by their index, that are sent as AOP v1.
+    pub fallbacks: Vec<(usize, Fallback)>,
 }
 
 /// What the caller can run.
@@ -39,36 +52,120 @@ pub struct Executors {
     pub commands: BTreeMap<String, Vec<String>>,
     /// Executors that the user configured with more than a command.
     pub named: Vec<ExecutorName>,
+    pub aop: AopSettings,
 }
 
-/// Reads a plan, an AOP TASK or an AEE task and detects which it is. Reports every finding.
-pub fn read(bytes: &[u8], executors: &Executors) -> Result<Intake, (DocumentKind, Findings)> {
-    let document = document::read(bytes).map_err(|findings| (DocumentKind::Plan, findings))?;
+/// What the configuration says about AOP.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AopSettings {
+    /// Who gets prompts that name nobody.
+    pub executor: Option<String>,
+    /// Refuse a TASK that does not match its schema, instead of sending it as a v1 prompt.
+    pub refuses_fallback: bool,
+    pub map: Vec<PathMapping>,
+}
+
+/// How a document is read, besides its bytes and the configuration.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    /// The name of its file. It decides whether text is a prompt.
+    pub name: Option<String>,
+    /// Who gets its TASKs or its prompt, whoever they name.
+    pub executor: Option<String>,
+    /// Where paths of its TASKs are here; before those of the configuration.
+    pub map: Vec<PathMapping>,
+    pub now: Timestamp,
+}
+
+impl Default for Reading {
+    fn default() -> Self {
+        Self { name: None, executor: None, map: Vec::new(), now: Timestamp::from_millis(0) }
+    }
+}
+
+/// Why a document was refused: every finding.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refused {
+    pub kind: DocumentKind,
+    pub findings: Findings,
+    /// The AOP code of the refusal, where AOP has one for it.
+    pub code: Option<Code>,
+}
+
+impl Refused {
+    fn aop(code: Option<Code>, findings: Findings) -> Self {
+        Self { kind: DocumentKind::AopTask, findings, code }
+    }
+}
+
+/// Reads a plan, AOP TASKs, an AEE task or a prompt and detects which it is. Reports every finding.
+pub fn read(bytes: &[u8], executors: &Executors) -> Result<Intake, Refused> {
+    read_as(bytes, executors, &Reading::default())
+}
+
+/// The same, where more is known about the document.
+pub fn read_as(bytes: &[u8], executors: &Executors, reading: &Reading) -> Result<Intake, Refused> {
+    let document = document::read(bytes, reading.name.as_deref()).map_err(|unreadable| {
+        let kind = unreadable.code.map_or(DocumentKind::Plan, |_| DocumentKind::AopTask);
+        Refused { kind, findings: unreadable.findings, code: unreadable.code }
+    })?;
     let digest = digest::of_bytes(bytes);
-    let kind = document.kind;
-    understand(&document, bytes, executors)
+    let kind = document.kind();
+    if kind != DocumentKind::AopTask {
+        refuse_useless(reading).map_err(|findings| Refused { kind, findings, code: None })?;
+    }
+    understand(&document, bytes, executors, reading)
         .map(|intake| Intake { document_digest: digest, ..intake })
-        .map_err(|findings| (kind, findings))
 }
 
-fn understand(document: &Document, bytes: &[u8], executors: &Executors) -> Result<Intake, Findings> {
-    if document.kind != DocumentKind::Plan {
-        refuse_secrets(document)?;
-    }
-    match document.kind {
-        // A ledger is never read from a document here; the document it was opened from was a plan.
-        DocumentKind::Plan | DocumentKind::Ledger => {
-            read::from_value(&document.value, &executors.known).map(from_plan)
+fn understand(
+    document: &Document,
+    bytes: &[u8],
+    executors: &Executors,
+    reading: &Reading,
+) -> Result<Intake, Refused> {
+    let refused = |kind: DocumentKind| move |findings: Findings| Refused { kind, findings, code: None };
+    match document {
+        Document::Value { kind, value } if *kind != DocumentKind::Plan => {
+            refuse_secrets(value).map_err(refused(*kind))?;
         }
-        DocumentKind::AopTask => from_aop::read(bytes, executors),
-        DocumentKind::AeeTask => from_aee::read(bytes, executors),
+        Document::Tasks(tasks) => tasks.iter().enumerate().try_for_each(|(index, task)| {
+            let placed = |findings| placed(findings, &format!("$[{index}]"));
+            refuse_secrets(task).map_err(placed).map_err(refused(DocumentKind::AopTask))
+        })?,
+        // A plan is searched together with its other faults, a prompt as the TASK that is made of it.
+        Document::Value { .. } | Document::Prompt { .. } => {}
+    }
+    match document {
+        // A ledger is never read from a document here; the document it was opened from was a plan.
+        Document::Value { kind: kind @ (DocumentKind::Plan | DocumentKind::Ledger), value } => {
+            read::from_value(value, &executors.known).map(from_plan).map_err(refused(*kind))
+        }
+        Document::Value { kind: DocumentKind::AopTask, value } => {
+            from_aop::read(bytes, value, executors, reading)
+        }
+        Document::Value { kind: DocumentKind::AeeTask, .. } => from_aee::read(bytes, executors, reading),
+        Document::Tasks(tasks) => from_aop::read_all(tasks, executors, reading),
+        Document::Prompt { text, is_v1 } => prompt::read(text, *is_v1, executors, reading),
     }
 }
 
-/// A plan is searched together with its other faults; the other documents are stored unchanged, so they are
-/// searched first.
-fn refuse_secrets(document: &Document) -> Result<(), Findings> {
-    let mut value = document.value.clone();
+/// What is said about a TASK has no effect on any other document.
+fn refuse_useless(reading: &Reading) -> Result<(), Findings> {
+    let mut findings = Findings::default();
+    if reading.executor.is_some() {
+        let message = "`executor` is for AOP TASKs and prompts; a plan names the executor of each task";
+        findings.push("$", "no_effect", message);
+    }
+    if !reading.map.is_empty() {
+        findings.push("$", "no_effect", "`map` is for the paths of AOP TASKs");
+    }
+    if findings.is_empty() { Ok(()) } else { Err(findings) }
+}
+
+/// Documents that are stored unchanged are searched before anything else.
+fn refuse_secrets(value: &serde_json::Value) -> Result<(), Findings> {
+    let mut value = value.clone();
     if let Some(fields) = value.as_object_mut() {
         // A signature is not secret, and it is not stored.
         fields.remove("sig");
@@ -77,6 +174,12 @@ fn refuse_secrets(document: &Document) -> Result<(), Findings> {
     let advice = "leave it out and keep the value in the environment of the program";
     read::refuse_secrets(&value, &mut String::from("$"), advice, &mut findings);
     if findings.is_empty() { Ok(()) } else { Err(findings) }
+}
+
+/// The same findings in a document that holds the one they are about.
+fn placed(findings: Findings, at: &str) -> Findings {
+    let moved = |finding: Finding| Finding { path: finding.path.replacen('$', at, 1), ..finding };
+    findings.sorted().into_iter().map(moved).collect()
 }
 
 fn from_plan(plan: Plan) -> Intake {
@@ -88,6 +191,9 @@ fn from_plan(plan: Plan) -> Intake {
         intent: None,
         corr: None,
         document_digest: String::new(),
+        session_id: None,
+        warnings: Vec::new(),
+        fallbacks: Vec::new(),
     }
 }
 

@@ -1,8 +1,10 @@
 //! The only error that leaves the product. What a failure means to the caller is decided here.
 
+use contract::aop::Code;
 use contract::domain::code::ErrorCode;
 use contract::domain::task::Refusal;
 use contract::finding::{Finding, Findings};
+use contract::intake::Refused;
 use contract::secrets::{find_in, scrub, scrub_value};
 use serde_json::{Value, json};
 
@@ -97,6 +99,24 @@ impl Error {
             }
         };
         Self::new(code, message).details(json!({"findings": list, "omitted": omitted}))
+    }
+
+    /// The same for a submitted document, with the code of AOP where it has one.
+    pub fn refused(what: &str, refused: Refused) -> Self {
+        let mut error = Self::invalid(what, refused.findings);
+        if let Some(code) = refused.code {
+            error.details["aop_code"] = json!(code);
+            if !error.message.contains(code.as_str()) {
+                error.message =
+                    error.message.replacen(" is not valid", &format!(" is not valid ({code})"), 1);
+            }
+        }
+        error
+    }
+
+    /// A refusal of what a TASK asks for, with its code of AOP.
+    pub fn aop(code: ErrorCode, aop_code: Code, message: &str) -> Self {
+        Self::new(code, format!("{aop_code}: {message}")).details(json!({"aop_code": aop_code}))
     }
 }
 

@@ -372,6 +372,8 @@ fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
         parent_task: None,
         document_digest: "d".to_owned(),
         environment: None,
+        session_id: None,
+        warnings: Vec::new(),
     };
     let created = |task: u128, depends_on: Vec<u128>| Change::TaskCreated {
         task_id: id(task),

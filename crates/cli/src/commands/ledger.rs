@@ -159,11 +159,11 @@ pub(crate) fn lock_differences(found: &[LockDifference]) -> impl Iterator<Item =
 
 fn open_plan(plan: &Path, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let directory = host::absolute(super::run::directory_of(plan));
-    let bytes = super::run::bytes_of(plan)?;
+    let text_of_plan = super::run::text_of(plan)?;
     // A bad plan is reported before a store is made.
-    super::run::understood(&bytes, plan, &directory, &config::load(&directory)?)?;
+    super::run::understood_text(&text_of_plan, plan, &config::load(&directory)?)?;
     let request = open::Request {
-        document: Document::Text(super::run::text(bytes)?),
+        document: Document::Text(text_of_plan),
         directory: directory.to_string_lossy().into_owned(),
         name: Some(plan.display().to_string()),
     };

@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use contract::aop::Version;
 use contract::domain::code::ErrorCode;
 use contract::domain::id::Id;
 use contract::domain::limits;
-use contract::domain::run::{DocumentKind, RunState};
+use contract::domain::run::{DocumentKind, RunState, RunWarning};
+use contract::intake::{Executors, PathMapping, Reading};
 use contract::json::Value;
 use ops::names::LAST;
 use ops::run::continue_run::{self, Continue};
@@ -25,18 +27,27 @@ use ops::{Context, Error, Result, verb};
 use super::runs;
 use crate::app::Globals;
 use crate::config::{self, Config};
-use crate::output::{Format, Output, say};
+use crate::output::{Format, Output, one_line, say};
 use crate::{env, exit, host, inside};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     writ run plan.toml\n  \
     writ run plan.toml --dry-run\n  \
+    writ run task.json --map C:/workspace=~/work\n  \
+    writ run prompt.md --executor codex\n  \
     writ run --continue run_3f56")]
 pub(crate) struct Args {
-    /// A plan (TOML or JSON), an AOP TASK or an AEE task; - for standard input
-    #[arg(required_unless_present = "continue_run", conflicts_with = "continue_run")]
-    file: Option<PathBuf>,
+    /// A plan (TOML or JSON), AOP TASKs, an AEE task or a prompt (.md, .txt); - for standard input. Several files have the
+    /// TASKs of one session
+    #[arg(value_name = "FILE", required_unless_present = "continue_run", conflicts_with = "continue_run")]
+    files: Vec<PathBuf>,
+    /// Who gets the TASKs or the prompt, whoever they name
+    #[arg(long, value_name = "NAME", conflicts_with = "continue_run")]
+    executor: Option<String>,
+    /// Where a directory that the TASKs name is here, such as C:/workspace=DIR
+    #[arg(long, value_name = "PATH=DIR", value_parser = mapping, conflicts_with = "continue_run")]
+    map: Vec<(String, String)>,
     /// Check the document and show what would run, without running it
     #[arg(long, conflicts_with = "continue_run")]
     dry_run: bool,
@@ -63,28 +74,25 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         ended.iter().for_each(|message| say(message));
         return Ok(code);
     }
-    let file = args.file.as_deref().unwrap_or(Path::new("-"));
-    let directory = host::absolute(directory_of(file));
+    let request = request(args, lock_wait_ms)?;
     if inside::socket(globals).is_some() && !args.dry_run {
-        return nested::run(file, &directory, lock_wait_ms, (globals, output));
+        return nested::run(&request, (globals, output));
     }
+    let directory = PathBuf::from(&request.directory);
     let mut config = config::load(&directory)?;
-    let bytes = bytes_of(file)?;
     // What is wrong with the document or the configuration is reported before a store is made.
-    let document = understood(&bytes, file, &directory, &config)?;
+    let document = understood(&request, &config)?;
     config.heed_project(Path::new(&document.workspace))?;
+    tell(&document.intake.warnings);
     if args.dry_run {
         let would = Answer::from(&document);
         return Ok(output.answer(&would, || dry_run::text(&would)));
     }
     let request = Request {
-        document: Document::Text(text(bytes)?),
-        directory: directory.to_string_lossy().into_owned(),
-        name: Some(file.display().to_string()),
-        lock_wait_ms,
         depth: depth()?,
         parent_run: env::get("WRIT_RUN").and_then(|text| Id::parse(&text).ok()),
         parent_task: env::get("WRIT_TASK").and_then(|text| Id::parse(&text).ok()),
+        ..request
     };
     let key = host::any_key(globals)?;
     let minted = host::mints_request_id(globals).then(|| key.request_id.as_str().to_owned());
@@ -159,9 +167,14 @@ fn depth() -> Result<u32> {
     Ok(depth.saturating_add(1))
 }
 
-/// The text of a document that was understood.
-pub(crate) fn text(bytes: Vec<u8>) -> Result<String> {
-    String::from_utf8(bytes).map_err(|_| Error::new(ErrorCode::InvalidInput, "the document is not UTF-8"))
+/// The text of a document.
+pub(crate) fn text_of(file: &Path) -> Result<String> {
+    String::from_utf8(bytes_of(file)?).or_else(|error| {
+        let reading = Reading { name: Some(file.display().to_string()), ..Reading::default() };
+        // Says where it is not text.
+        understand(error.as_bytes(), "/", &reading, &Executors::default())?;
+        Err(Error::new(ErrorCode::InvalidInput, "the document is not UTF-8"))
+    })
 }
 
 pub(crate) fn bytes_of(file: &Path) -> Result<Vec<u8>> {
@@ -171,13 +184,84 @@ pub(crate) fn bytes_of(file: &Path) -> Result<Vec<u8>> {
 
 /// Reads and checks a document, without a store.
 pub(crate) fn read_document(file: &Path, config: &Config) -> Result<Understood> {
-    understood(&bytes_of(file)?, file, &host::absolute(directory_of(file)), config)
+    understood_text(&text_of(file)?, file, config)
 }
 
-pub(crate) fn understood(bytes: &[u8], file: &Path, directory: &Path, config: &Config) -> Result<Understood> {
-    let name = file.display().to_string();
-    understand(bytes, &directory.to_string_lossy(), Some(&name), &config.executors)
+/// Checks a document that was read from this file.
+pub(crate) fn understood_text(text: &str, file: &Path, config: &Config) -> Result<Understood> {
+    let directory = host::absolute(directory_of(file));
+    let reading = Reading { name: Some(file.display().to_string()), ..Reading::default() };
+    understand(text.as_bytes(), &directory.to_string_lossy(), &reading, &config.executors)
 }
+
+fn understood(request: &Request, config: &Config) -> Result<Understood> {
+    // The verb refuses mappings that are none.
+    let map = request.map.iter().filter_map(|(from, to)| PathMapping::new(from, to)).collect();
+    let (name, executor) = (request.name.clone(), request.executor.clone());
+    let reading = Reading { name, executor, map, ..Reading::default() };
+    understand(&request.document.bytes(), &request.directory, &reading, &config.executors)
+}
+
+/// What the arguments ask for. Depth and parents are those of a run that no other one started.
+fn request(args: &Args, lock_wait_ms: Option<u64>) -> Result<Request> {
+    let first = args.files.first().map_or(Path::new("-"), PathBuf::as_path);
+    let document = match args.files.as_slice() {
+        [] | [_] => text_of(first)?,
+        several => joined(several)?,
+    };
+    let names: Vec<String> = args.files.iter().map(|file| file.display().to_string()).collect();
+    Ok(Request {
+        document: Document::Text(document),
+        directory: host::absolute(directory_of(first)).to_string_lossy().into_owned(),
+        name: Some(names.join(", ")),
+        executor: args.executor.clone(),
+        map: args.map.iter().cloned().collect(),
+        lock_wait_ms,
+        depth: 1,
+        parent_run: None,
+        parent_task: None,
+    })
+}
+
+/// The TASKs of several files as one document.
+fn joined(files: &[PathBuf]) -> Result<String> {
+    let mut tasks = Vec::new();
+    for file in files {
+        let text = text_of(file)?;
+        if contract::aop::detect(text.as_bytes()).version == Version::Unstructured
+            || !text.trim().starts_with('{')
+        {
+            let message = format!("{} is not an AOP TASK", file.display());
+            return Err(Error::new(ErrorCode::InvalidInput, message)
+                .hint("several files have one TASK each, all of the same session"));
+        }
+        tasks.push(text.trim().to_owned());
+    }
+    Ok(format!("[{}]", tasks.join(",\n")))
+}
+
+fn mapping(text: &str) -> std::result::Result<(String, String), String> {
+    let form = || "must be PATH=DIR, such as C:/workspace=/home/me/work".to_owned();
+    let (from, to) = text.rsplit_once('=').ok_or_else(form)?;
+    let home = env::directory("HOME").zip(to.strip_prefix("~/"));
+    let to = host::absolute(home.map_or_else(|| PathBuf::from(to), |(home, rest)| home.join(rest)));
+    let to = to.to_string_lossy().into_owned();
+    PathMapping::new(from, &to).map(|mapping| (from.to_owned(), mapping.to().to_owned())).ok_or_else(form)
+}
+
+/// Says what the author of an accepted document should know.
+fn tell(warnings: &[RunWarning]) {
+    for warning in warnings.iter().take(WARNINGS_TOLD_MAX) {
+        let line = format!("warning: {}: {}: {}", warning.code, warning.path, warning.message);
+        say(&format!("{}\n", one_line(&line)));
+    }
+    if warnings.len() > WARNINGS_TOLD_MAX {
+        say(&format!("warning: {} more are in the answer\n", warnings.len() - WARNINGS_TOLD_MAX));
+    }
+}
+
+/// More warnings than a person reads are in the answer only.
+const WARNINGS_TOLD_MAX: usize = 10;
 
 pub(crate) fn read_bounded(file: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();

@@ -71,6 +71,8 @@ fn text(found: &Events, state: Option<ShownState>, all: bool) -> String {
                 text.push_str(&failed_checks(event));
             }
             ROLLBACK_INITIATED => text.push_str(&noted("ROLLBACK_INITIATED", &event.record.message)),
+            VERSION_FALLBACK => text.push_str(&noted("VERSION_FALLBACK", &event.record.message)),
+            FINAL_REPORT => text.push_str(&noted("SESSION_FINAL_REPORT", &event.record.message)),
             LOCK_TAKEN_OVER => text.push_str(&noted(&event.record.intent, &event.record.message)),
             _ if is_taken_lock(event) => text.push_str(&noted(&event.record.kind, &event.record.message)),
             _ if all => text.push_str(&noted(&event.record.kind, &event.record.message)),
@@ -85,6 +87,12 @@ const ATTEMPT_ENDED: &str = "attempt_ended";
 
 /// The intent of the event with the results of a rollback.
 const ROLLBACK_INITIATED: &str = "writ.rollback_initiated";
+
+/// The intent of the event that a TASK is sent as a v1 prompt.
+const VERSION_FALLBACK: &str = "writ.version_fallback";
+
+/// The intent of the event with the results of a session.
+const FINAL_REPORT: &str = "writ.session_final_report";
 
 /// The intent of the note that a task got a lock which was taken from another one.
 const LOCK_TAKEN_OVER: &str = "writ.lock.taken_over";

@@ -263,10 +263,13 @@ fn a_bad_document_on_standard_input_is_refused_the_same_way() {
 fn faults_of_other_contracts_have_their_place_too() {
     let cli = writ();
     let mut task = aop(&cli, "aop-success");
-    task["task"]["priority"] = json!("SOON");
+    task["task"]["budgets"] = json!({"max_tokens": "many"});
     cli.scratch().write("project/bad.json", task.to_string());
     for output in refused(&cli, "bad.json") {
-        assert!(format!("{}{}", output.stdout, output.stderr).contains("$.task.priority"), "{output}");
+        assert!(
+            format!("{}{}", output.stdout, output.stderr).contains("$.task.budgets.max_tokens"),
+            "{output}"
+        );
     }
     let event = with(aee("aee.status.ping", json!({})), json!({"type": "event"}));
     cli.scratch().write("project/bad.json", event.to_string());

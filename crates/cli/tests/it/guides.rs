@@ -117,6 +117,7 @@ guides! {
     money_can_be_followed: "docs/money.md",
     confinement_can_be_followed: "docs/confinement.md",
     rollback_can_be_followed: "docs/rollback.md",
+    execution_can_be_followed: "docs/execution.md",
     worktrees_can_be_followed: "docs/worktrees.md",
     troubleshooting_can_be_followed: "docs/troubleshooting.md",
 }

@@ -32,6 +32,7 @@ mod hook_handlers;
 mod hook_install;
 mod hostile;
 mod inside;
+mod intake;
 mod keeping;
 mod kill_nine;
 mod layers;

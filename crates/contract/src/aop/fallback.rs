@@ -50,7 +50,7 @@ impl Fallback {
         })
     }
 
-    pub(super) fn from_refusal(bytes: &[u8], value: &Value, verdict: &Verdict) -> Self {
+    pub(crate) fn from_refusal(bytes: &[u8], value: &Value, verdict: &Verdict) -> Self {
         let text = String::from_utf8_lossy(bytes);
         let named = |places: [&Value; 2]| {
             let names = places.into_iter().filter_map(Value::as_str);
@@ -72,7 +72,12 @@ impl Fallback {
 
     /// The `VERSION_FALLBACK` event for the session.
     pub fn event(&self, now: Timestamp) -> Event {
-        let body = VersionFallback {
+        Event::new(self.session_id.clone(), self.task_id.clone(), now, self.body())
+    }
+
+    /// What the event says.
+    pub fn body(&self) -> Body {
+        Body::VersionFallback(VersionFallback {
             agent: None,
             from_version: self.from_version.clone(),
             to_version: Some(TO_VERSION.to_owned()),
@@ -80,7 +85,6 @@ impl Fallback {
             error_code: self.code.map(|code| code.as_str().to_owned()),
             validation_errors: self.errors.iter().cloned().map(Value::String).collect(),
             input_preview: self.preview.clone(),
-        };
-        Event::new(self.session_id.clone(), self.task_id.clone(), now, Body::VersionFallback(body))
+        })
     }
 }

@@ -156,6 +156,9 @@ pub const WORKLOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// A handoff bundle, which contains the worklogs of all tasks. It is read as a whole, too.
 pub const HANDOFF_BYTES_MAX: usize = WORKLOG_BYTES_MAX;
 pub const RETRIES_MAX: u32 = 20;
+/// AOP TASKs in one document, and runs of a session that are looked at.
+pub const SESSION_TASKS_MAX: usize = 1000;
+pub const SESSION_RUNS_MAX: usize = 1000;
 /// More micro-dollars or tokens than any run has: the largest number that canonical JSON carries exactly.
 pub const AMOUNT_MAX: i64 = (1 << 53) - 1;
 /// How deep runs may start other runs. The first run has depth 1.

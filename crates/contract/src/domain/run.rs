@@ -1,5 +1,6 @@
 //! A run: one submitted document and its execution.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -130,6 +131,22 @@ pub struct NewRun {
     /// The environment in which its checks run: the submitter's. Runs of older versions have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<AuthorEnvironment>,
+    /// The AOP session that its TASKs belong to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// What its document was accepted with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<RunWarning>,
+}
+
+/// Something about an accepted document that its author should know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunWarning {
+    /// Such as `E_PAYLOAD_SIZE_WARNING` or `VERSION_FALLBACK`.
+    pub code: String,
+    /// A JSON path in the document.
+    pub path: String,
+    pub message: String,
 }
 
 impl Run {

@@ -2,28 +2,31 @@
 
 use serde_json::Value;
 
-use super::{Executors, Intake, from_aop};
+use super::{Executors, Intake, Reading, Refused, from_aop, placed};
 use crate::aee::{self, Type};
 use crate::domain::priority::Priority;
 use crate::domain::run::{DocumentKind, Intent};
-use crate::finding::{Finding, Findings};
+use crate::finding::Findings;
 use crate::plan::{Plan, read};
 
 /// Our own intents that request work.
 pub const RUN_PLAN: &str = "writ.run.plan";
 pub const RUN_TASK: &str = "writ.run.task";
 
-pub(super) fn read(bytes: &[u8], executors: &Executors) -> Result<Intake, Findings> {
+pub(super) fn read(bytes: &[u8], executors: &Executors, reading: &Reading) -> Result<Intake, Refused> {
+    let refused = |findings: Findings| Refused { kind: DocumentKind::AeeTask, findings, code: None };
     let envelope =
-        aee::parse(bytes).map_err(|verdict| verdict.details.findings.into_iter().collect::<Findings>())?;
+        aee::parse(bytes).map_err(|verdict| refused(verdict.details.findings.into_iter().collect()))?;
     if envelope.kind != Type::Task {
         let mut findings = Findings::default();
         let message =
             format!("only an envelope of type task can be run; this one is `{}`", envelope.kind.as_str());
         findings.push("$.type", "enum", message);
-        return Err(findings);
+        return Err(refused(findings));
     }
-    let mut plan = carried(&envelope.intent, &Value::Object(envelope.payload.clone()), executors)?;
+    let payload = Value::Object(envelope.payload.clone());
+    let mut carried = carried(&envelope.intent, &payload, executors, reading)?;
+    let mut plan = std::mem::take(&mut carried.plan);
     let requires = envelope.requires.clone().map_or(Value::Null, Value::Object);
     tighten(&mut plan, envelope.priority, &requires);
     Ok(Intake {
@@ -38,16 +41,18 @@ pub(super) fn read(bytes: &[u8], executors: &Executors) -> Result<Intake, Findin
             requires,
         }),
         corr: Some(envelope.corr),
-        document_digest: String::new(),
+        ..carried
     })
 }
 
-/// The plan in the payload; `None` for intents that are answered without one.
-fn carried(intent: &str, payload: &Value, executors: &Executors) -> Result<Plan, Findings> {
-    let inside = |findings: Findings, at: &str| -> Findings {
-        let moved = |finding: Finding| Finding { path: finding.path.replacen('$', at, 1), ..finding };
-        findings.sorted().into_iter().map(moved).collect()
-    };
+/// The plan in the payload; an empty one for intents that are answered without it.
+fn carried(
+    intent: &str,
+    payload: &Value,
+    executors: &Executors,
+    reading: &Reading,
+) -> Result<Intake, Refused> {
+    let refused = |findings: Findings| Refused { kind: DocumentKind::AeeTask, findings, code: None };
     let field = |name: &str| {
         payload.get(name).ok_or_else(|| {
             let mut findings = Findings::default();
@@ -56,19 +61,22 @@ fn carried(intent: &str, payload: &Value, executors: &Executors) -> Result<Plan,
                 "missing",
                 format!("`{name}` is required for {intent}"),
             );
-            findings
+            refused(findings)
         })
     };
     match intent {
         RUN_PLAN => read::from_value(field("plan")?, &executors.known)
-            .map_err(|findings| inside(findings, "$.payload.plan")),
+            .map(super::from_plan)
+            .map_err(|findings| refused(placed(findings, "$.payload.plan"))),
         RUN_TASK => {
-            let bytes = field("task")?.to_string();
-            from_aop::read(bytes.as_bytes(), executors)
-                .map(|intake| intake.plan)
-                .map_err(|findings| inside(findings, "$.payload.task"))
+            let task = field("task")?;
+            let at = "$.payload.task";
+            let mut intake = from_aop::read(task.to_string().as_bytes(), task, executors, reading)
+                .map_err(|not| Refused { code: not.code, ..refused(placed(not.findings, at)) })?;
+            intake.warnings.iter_mut().for_each(|warning| warning.path = warning.path.replacen('$', at, 1));
+            Ok(intake)
         }
-        _ => Ok(Plan::default()),
+        _ => Ok(super::from_plan(Plan::default())),
     }
 }
 

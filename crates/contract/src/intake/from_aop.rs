@@ -1,12 +1,15 @@
-//! An AOP TASK as a plan of one task.
+//! AOP TASKs as a plan.
 
-use super::{Executors, Intake, checks};
-use crate::aop::task::{Network, RollbackSnapshot, SnapshotStrategy, Task};
-use crate::aop::{self, effective};
+use serde_json::Value;
+
+use super::one_task::{self, Submitted};
+use super::{Executors, Intake, PathMapping, Reading, Refused, checks, placed, session};
+use crate::aop::task::{Network, Provider, RollbackSnapshot, SnapshotStrategy, Task};
+use crate::aop::{Code, effective};
 use crate::domain::confinement::{NetworkUse, SandboxMode};
 use crate::domain::limits;
 use crate::domain::network::HostRule;
-use crate::domain::run::DocumentKind;
+use crate::domain::run::{DocumentKind, RunWarning};
 use crate::domain::scope::Scope;
 use crate::finding::Findings;
 use crate::plan::read::network::rules;
@@ -19,31 +22,120 @@ const SANDBOX_EXTENSION: &str = "x_sandbox";
 /// The hosts that a TASK with restricted network may reach, each `host:port`.
 const ALLOW_EXTENSION: &str = "x_network_allow";
 
-pub(super) fn read(bytes: &[u8], executors: &Executors) -> Result<Intake, Findings> {
-    let (task, _) =
-        aop::parse_task(bytes).map_err(|verdict| verdict.details.findings.into_iter().collect())?;
-    let mut findings = Findings::default();
-    let plan_task = plan_task(&task, executors, &mut findings);
-    if !findings.is_empty() {
-        return Err(findings);
+/// Reads one TASK.
+pub(super) fn read(
+    bytes: &[u8],
+    value: &Value,
+    executors: &Executors,
+    reading: &Reading,
+) -> Result<Intake, Refused> {
+    intake(vec![one_task::read(bytes, value, executors, reading)?], executors, reading)
+}
+
+/// Reads the TASKs of one session.
+pub(super) fn read_all(
+    values: &[Value],
+    executors: &Executors,
+    reading: &Reading,
+) -> Result<Intake, Refused> {
+    if values.len() > limits::SESSION_TASKS_MAX {
+        let mut findings = Findings::default();
+        let most = limits::SESSION_TASKS_MAX;
+        findings.push("$", "max_items", format!("has {} TASKs; the limit is {most}", values.len()));
+        return Err(Refused::aop(Some(Code::ContextOverflow), findings));
     }
-    let workspace = Some(task.task.environment.workspace_root.clone());
-    let plan = Plan {
-        objective: task.task.objective.clone(),
+    let mut submitted = Vec::new();
+    for (index, value) in values.iter().enumerate() {
+        let place = format!("$[{index}]");
+        let mut one = one_task::read(value.to_string().as_bytes(), value, executors, reading)
+            .map_err(|refused| Refused { findings: placed(refused.findings, &place), ..refused })?;
+        for warning in &mut one.warnings {
+            warning.path = warning.path.replacen('$', &place, 1);
+        }
+        submitted.push(one);
+    }
+    intake(submitted, executors, reading)
+}
+
+/// The plan of these TASKs.
+pub(super) fn intake(
+    submitted: Vec<Submitted>,
+    executors: &Executors,
+    reading: &Reading,
+) -> Result<Intake, Refused> {
+    let mut findings = Findings::default();
+    let mut tasks: Vec<PlanTask> = Vec::new();
+    for (index, one) in submitted.iter().enumerate() {
+        let mut own = Findings::default();
+        tasks.push(planned(one, executors, reading, &mut own));
+        let place = if submitted.len() == 1 { "$".to_owned() } else { format!("$[{index}]") };
+        for finding in placed(own, &place).sorted() {
+            findings.push(finding.path, finding.rule, finding.message);
+        }
+    }
+    if !findings.is_empty() {
+        let is_unknown = findings.has_rule("agent_not_found");
+        let code = if is_unknown { Code::AgentNotFound } else { Code::SchemaValidation };
+        return Err(Refused::aop(Some(code), findings));
+    }
+    let first = submitted.first().expect("BUG: a document has at least one TASK");
+    let objective = title_of(&first.objective);
+    let workspace = Some(first.task.task.environment.workspace_root.clone());
+    let session_id = Some(first.task.session.session_id.clone());
+    let mut plan = Plan {
+        objective: first.objective.clone(),
         workspace: workspace.clone(),
         max_parallel: 1,
-        tasks: vec![plan_task],
+        tasks,
         ..Plan::default()
     };
+    session::arrange(&submitted, &mut plan)?;
+    let mut warnings = unused(&submitted, reading);
+    let mut fallbacks = Vec::new();
+    for (index, one) in submitted.into_iter().enumerate() {
+        warnings.extend(one.warnings);
+        fallbacks.extend(one.fallback.map(|fallback| (index, fallback)));
+    }
     Ok(Intake {
         kind: DocumentKind::AopTask,
-        objective: title_of(&task.task.objective),
+        objective,
         workspace,
         plan,
         intent: None,
         corr: None,
         document_digest: String::new(),
+        session_id,
+        warnings,
+        fallbacks,
     })
+}
+
+/// The caller's mappings that fit no path.
+fn unused(submitted: &[Submitted], reading: &Reading) -> Vec<RunWarning> {
+    let is_unused = |index: usize| submitted.iter().all(|one| !one.used.get(index).copied().unwrap_or(false));
+    let said = |mapping: &PathMapping| RunWarning {
+        code: "NO_EFFECT".to_owned(),
+        path: "$".to_owned(),
+        message: format!("no path is in `{}`, so its mapping has no effect", mapping.from()),
+    };
+    reading.map.iter().enumerate().filter(|(index, _)| is_unused(*index)).map(|(_, map)| said(map)).collect()
+}
+
+/// The plan's task, for whom the caller names in place of the target.
+fn planned(one: &Submitted, executors: &Executors, reading: &Reading, findings: &mut Findings) -> PlanTask {
+    let mut addressed = one.task.clone();
+    if let Some(name) = &reading.executor {
+        addressed.target.provider = Provider::parse(&name.to_uppercase()).unwrap_or(Provider::Other);
+        addressed.target.agent_name.clone_from(name);
+        addressed.task.extensions.as_mut().map(|extensions| extensions.remove(COMMAND_EXTENSION));
+    }
+    let mut planned = plan_task(&addressed, executors, findings);
+    planned.title = title_of(&one.objective);
+    planned.aop = serde_json::to_value(&one.task).ok();
+    if let Some(prompt) = one.fallback.as_ref().and_then(|fallback| fallback.prompt.as_ref()) {
+        planned.prompt = Some(prompt.clone());
+    }
+    planned
 }
 
 fn plan_task(task: &Task, executors: &Executors, findings: &mut Findings) -> PlanTask {
@@ -180,9 +272,12 @@ fn files(task: &Task, findings: &mut Findings) -> FileAccess {
 
 fn scopes(task: &Task, paths: &[String], findings: &mut Findings) -> Vec<Scope> {
     let root = &task.task.environment.workspace_root;
+    // A relative root is that of the document's directory, whatever that is; inside it, it is the root of all.
+    let rooted = |path: &str| effective::path::normal("/", path).unwrap_or_else(|| path.to_owned());
+    let root = rooted(root);
     let mut scopes = Vec::new();
     for path in paths {
-        match Scope::parse(path, Some(root)) {
+        match Scope::parse(&rooted(path), Some(&root)) {
             Ok(scope) => scopes.push(scope),
             Err(fault) => {
                 findings.push("$.task.access.filesystem", fault.rule(), format!("`{path}` {fault}"));
@@ -193,7 +288,7 @@ fn scopes(task: &Task, paths: &[String], findings: &mut Findings) -> Vec<Scope> 
 }
 
 /// A plan's task id allows fewer characters than AOP's; other characters are replaced.
-fn name_of(task_id: &str) -> String {
+pub(super) fn name_of(task_id: &str) -> String {
     let name: String = task_id
         .chars()
         .take(64)

@@ -82,6 +82,7 @@ mod tests {
             known: ExecutorKind::BUILT_IN.iter().map(known).collect(),
             commands: [("emma".to_owned(), vec!["emma-agent".to_owned()])].into(),
             named: vec![name("reviewer"), name("local")],
+            ..Executors::default()
         };
         for (agent, provider, expected) in [
             ("Reviewer", Provider::Claude, Some("reviewer")),

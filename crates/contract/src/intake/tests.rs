@@ -42,7 +42,7 @@ fn plan() -> Value {
 }
 
 fn read_value(value: &Value) -> Result<Intake, String> {
-    read(value.to_string().as_bytes(), &executors()).map_err(|(kind, findings)| {
+    read(value.to_string().as_bytes(), &executors()).map_err(|Refused { kind, findings, .. }| {
         let list: Vec<String> = findings.sorted().iter().map(ToString::to_string).collect();
         format!("{}: {}", kind.as_str(), list.join("; "))
     })
@@ -195,6 +195,7 @@ fn a_task_that_breaks_the_form_of_a_message_is_refused_at_its_place() {
         task[field] = value;
         task
     };
+    let strict = Executors { aop: AopSettings { refuses_fallback: true, ..executors().aop }, ..executors() };
     for (task, place) in [
         (without("schema_version"), "$.schema_version"),
         (without("protocol_family"), "$.protocol_family"),
@@ -207,9 +208,125 @@ fn a_task_that_breaks_the_form_of_a_message_is_refused_at_its_place() {
         (with("extensions", json!({"own": 1})), "$.extensions.own"),
         (with("unknown", json!(1)), "$.unknown"),
     ] {
-        let refused = read_value(&task).unwrap_err();
-        assert!(refused.contains(&format!("aop_task: {place}: ")), "{place}: {refused}");
+        let refused = read(task.to_string().as_bytes(), &strict).unwrap_err();
+        assert_eq!(refused.code, Some(Code::SchemaValidation));
+        let found = refused.findings.sorted();
+        assert!(found.iter().any(|finding| finding.path == place), "{place}: {found:?}");
     }
+}
+
+#[test]
+fn a_task_that_breaks_its_schema_goes_on_as_a_prompt_and_says_so() {
+    let mut task = aop();
+    task["aop_version"] = json!("2.1");
+    task["task"]["mood"] = json!("bright");
+    task["task"]["budgets"] = json!({"max_tokens": 1000});
+    let intake = read_value(&task).unwrap();
+    let warnings: Vec<String> = intake.warnings.iter().map(|it| format!("{} {}", it.code, it.path)).collect();
+    assert_eq!(warnings, ["VERSION_FALLBACK $", "E_SCHEMA_VALIDATION $.task.mood"]);
+    let (index, fallback) = &intake.fallbacks[0];
+    assert_eq!((*index, fallback.reason.as_str()), (0, "V2_SCHEMA_VALIDATION_FAILED"));
+    assert_eq!(fallback.errors, ["$.task.mood: unknown field `mood`"]);
+    let planned = &intake.plan.tasks[0];
+    assert!(planned.prompt.as_deref().unwrap().starts_with("=== TASK (AOP v1 Compatibility Mode) ==="));
+    assert_eq!((planned.title.as_str(), planned.timeout_ms, planned.retries), ("Do it", 60_000, 2));
+    assert_eq!((planned.budget.tokens, planned.checks.len(), planned.writes.len()), (Some(1000), 2, 1));
+}
+
+#[test]
+fn a_task_with_a_limit_that_cannot_be_read_is_refused_at_its_place() {
+    let mut task = aop();
+    task["task"]["mood"] = json!("bright");
+    task["guard_rails"]["timeout_seconds"] = json!("soon");
+    let refused = read(task.to_string().as_bytes(), &executors()).unwrap_err();
+    assert_eq!(refused.code, Some(Code::SchemaValidation));
+    assert_eq!(refused.findings.sorted()[0].path, "$.guard_rails.timeout_seconds");
+}
+
+#[test]
+fn a_target_that_reads_no_v2_gets_the_prompt() {
+    let mut task = aop();
+    task["target"]["capabilities"] = json!({"aop_versions_supported": ["1.x"]});
+    let intake = read_value(&task).unwrap();
+    assert_eq!(intake.fallbacks[0].1.reason.as_str(), "TARGET_V1_ONLY");
+    assert_eq!(intake.plan.tasks[0].prompt, intake.fallbacks[0].1.prompt);
+}
+
+#[test]
+fn hard_limits_refuse_a_task_and_soft_ones_warn() {
+    let code = |task: &Value| read(task.to_string().as_bytes(), &executors()).map_err(|refused| refused.code);
+    let mut task = aop();
+    task["task"]["inputs"] = json!(vec![json!({"type": "TEXT", "content": "x"}); 101]);
+    assert_eq!(code(&task).unwrap_err(), Some(Code::ContextOverflow));
+    let mut task = aop();
+    task["extensions"] = json!({"x_padding": "x".repeat(200 * 1024)});
+    assert_eq!(code(&task).unwrap_err(), Some(Code::ContextOverflow));
+    let mut task = aop();
+    task["task"]["objective"] = json!("x ".repeat(20_001));
+    let warnings = code(&task).unwrap().warnings;
+    assert_eq!(
+        (warnings[0].code.as_str(), warnings[0].path.as_str()),
+        ("E_PAYLOAD_SIZE_WARNING", "$.task.objective")
+    );
+}
+
+#[test]
+fn a_path_of_windows_has_to_be_mapped() {
+    let mut task = aop();
+    task["task"]["environment"]["workspace_root"] = json!("C:/workspace/project-x");
+    task["task"]["access"] =
+        json!({"filesystem": {"read_paths": [], "write_paths": ["c:/workspace/project-x/src"]}});
+    task["task"]["expected_outputs"] = json!([]);
+    let read = |map: &[(&str, &str)]| {
+        let map = map.iter().map(|(from, to)| PathMapping::new(from, to).unwrap()).collect();
+        read_as(task.to_string().as_bytes(), &executors(), &Reading { map, ..Reading::default() })
+    };
+    let refused = read(&[]).unwrap_err();
+    assert_eq!((refused.code, refused.findings.iter().count()), (Some(Code::FileNotFound), 2));
+    let message = refused.findings.sorted()[1].to_string();
+    assert!(
+        message.contains("$.task.environment.workspace_root: `C:/workspace/project-x` is a path of Windows")
+    );
+    assert!(message.contains("--map C:/workspace/project-x=DIR"), "{message}");
+    let intake = read(&[("C:/workspace", "/srv"), ("D:/", "/d")]).unwrap();
+    assert_eq!(intake.workspace.as_deref(), Some("/srv/project-x"));
+    assert_eq!(intake.plan.tasks[0].writes[0].as_str(), "src");
+    let codes: Vec<&str> = intake.warnings.iter().map(|warning| warning.code.as_str()).collect();
+    assert_eq!(codes, ["NO_EFFECT"]);
+}
+
+fn read_prompt(text: &str, aop: AopSettings, executor: Option<&str>) -> Result<Intake, Option<Code>> {
+    let name = Some("task.md".to_owned());
+    let reading = Reading { name, executor: executor.map(str::to_owned), ..Reading::default() };
+    read_as(text.as_bytes(), &Executors { aop, ..executors() }, &reading).map_err(|refused| refused.code)
+}
+
+#[test]
+fn a_prompt_names_its_executor_or_the_caller_or_the_configuration_does() {
+    let command = |text: &str, usual: Option<&str>, executor: Option<&str>| {
+        let aop = AopSettings { executor: usual.map(str::to_owned), ..AopSettings::default() };
+        read_prompt(text, aop, executor).map(|intake| intake.plan.tasks[0].command[0].clone())
+    };
+    let v1 = "# ORCHESTRATION_TASK\n\n**TO:** Ada (Emma)\n**FROM:** Forge (Gemini)\n\nTidy.";
+    assert_eq!(command(v1, None, None).as_deref(), Ok("emma-agent"));
+    assert_eq!(command(v1, None, Some("nobody")), Err(Some(Code::AgentNotFound)));
+    assert_eq!(command("Tidy.", None, Some("Emma")).as_deref(), Ok("emma-agent"));
+    assert_eq!(command("Tidy.", Some("emma"), None).as_deref(), Ok("emma-agent"));
+    assert_eq!(command("Tidy.", None, None), Err(Some(Code::AgentNotFound)));
+    assert_eq!(command("Task: tidy\nAgent: Zoe", Some("emma"), None).as_deref(), Ok("emma-agent"));
+    assert_eq!(command("Task: tidy\nAgent: Zoe", None, None), Err(Some(Code::AgentNotFound)));
+}
+
+#[test]
+fn a_prompt_becomes_a_task_of_a_session_of_its_own() {
+    let v1 = "# ORCHESTRATION_TASK\n\n**TO:** Emma\n**FROM:** Forge (Gemini)\n\nTidy.";
+    let intake = read_prompt(v1, AopSettings::default(), None).unwrap();
+    let task = &intake.plan.tasks[0];
+    assert_eq!((task.prompt.as_deref(), intake.warnings.len()), (Some(v1), 0));
+    assert_eq!(task.aop.as_ref().unwrap()["session"]["orchestrator"], "Forge (Gemini)");
+    assert!(intake.session_id.unwrap().starts_with("AOP-SESSION-"));
+    let loose = read_prompt("Tidy.", AopSettings::default(), Some("emma")).unwrap();
+    assert_eq!(loose.warnings[0].code, "UNSTRUCTURED");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use crate::aee::judge;
 use crate::domain::run::DocumentKind;
 use crate::finding::Findings;
-use crate::plan::{KnownExecutor, document, read, scopes};
+use crate::plan::document::{self, Document};
+use crate::plan::{KnownExecutor, read, scopes};
 use crate::verdict::Verdict;
 
 const KIND: &str = "plan";
@@ -12,15 +13,16 @@ pub(super) fn validate(bytes: &[u8], known: &[KnownExecutor]) -> Verdict {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return *judge::refuse_whole(KIND, "empty_input", "the document is empty");
     }
-    let document = match document::read(bytes) {
-        Ok(document) => document,
-        Err(findings) => return denied(findings),
+    // Text that is neither TOML nor JSON is a plan with a fault here, never a prompt.
+    let value = match document::read(bytes, Some("plan.toml")) {
+        Ok(Document::Value { kind: DocumentKind::Plan, value }) => value,
+        Ok(other) => {
+            let message = format!("this is an {}, not a plan", other.kind().as_str());
+            return *judge::refuse_whole(KIND, "other_kind", message);
+        }
+        Err(unreadable) => return denied(unreadable.findings),
     };
-    if document.kind != DocumentKind::Plan {
-        let message = format!("this is an {}, not a plan", document.kind.as_str());
-        return *judge::refuse_whole(KIND, "other_kind", message);
-    }
-    match read::from_value(&document.value, known) {
+    match read::from_value(&value, known) {
         Ok(mut plan) => {
             // Without a workspace of its own, it depends on where the plan's file is.
             let own = plan.workspace.clone().filter(|workspace| workspace.starts_with('/'));

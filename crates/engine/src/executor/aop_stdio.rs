@@ -1,6 +1,6 @@
 //! `aop-stdio`: a program that reads an AOP TASK on standard input, prints EVENT lines and one RESPONSE.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use contract::aop::event::Body;
@@ -9,8 +9,9 @@ use contract::aop::response::{FinalSignal, Response, State};
 use contract::aop::task::{
     Category, Complexity, Input, Provider, Role, Session, Target, Task, Work as AopWork,
 };
-use contract::aop::{self, Line as Message, effective};
+use contract::aop::{self, Line as Message, effective, v1};
 use contract::domain::limits;
+use contract::domain::time::Timestamp;
 use contract::json::{Map, Value};
 use contract::plan::{CommandUse, PromptUse};
 
@@ -53,7 +54,11 @@ impl Executor for AopStdio {
         if self.own.is_v1_only {
             return self.prepare_v1(work, &task);
         }
-        let mut document = serde_json::to_vec(&task).expect("BUG: a TASK can always be written");
+        let mut document = if effective::speaks_v2(&task) {
+            serde_json::to_vec(&task).expect("BUG: a TASK can always be written")
+        } else {
+            prompt_of(work, &task).into_bytes()
+        };
         document.push(b'\n');
         Prepared {
             argv: self.argv(work),
@@ -61,7 +66,7 @@ impl Executor for AopStdio {
             stdin: Stdin::Bytes(document),
             silence_max: effective::heartbeat(&task).map(|beat| beat.silence_max()).or(self.own.silence),
             stdout: Stdout::Messages,
-            reader: Box::new(Conversation::new(task, work.hidden.clone())),
+            reader: Box::new(Conversation::new(task, work)),
         }
     }
 }
@@ -80,12 +85,20 @@ impl AopStdio {
         Prepared {
             argv: self.argv(work),
             env: BTreeMap::new(),
-            stdin: Stdin::Bytes(aop::v1::prompt(task).into_bytes()),
+            stdin: Stdin::Bytes(prompt_of(work, task).into_bytes()),
             silence_max: self.own.silence,
             stdout: Stdout::Text,
             reader: Box::new(TextAnswer::new(work, &self.own)),
         }
     }
+}
+
+/// What a program that reads no v2 gets. Its TASK was written as a prompt when it was submitted.
+fn prompt_of(work: &Work<'_>, task: &Task) -> String {
+    let written = work.part.spec.prompt.clone().filter(|_| !effective::speaks_v2(task));
+    // The TASK of a later attempt has the brief among its inputs.
+    let Some(prompt) = written else { return v1::prompt(task) };
+    if work.attempt_number > 1 { format!("{prompt}\n\n{}", work.brief) } else { prompt }
 }
 
 /// A submitted TASK is passed on with its attempt number; a plan's task is turned into one.
@@ -152,11 +165,52 @@ struct Conversation {
     fault: Option<String>,
     /// The first object that is not a message. It counts only if no RESPONSE comes.
     noise: Option<String>,
+    /// What a program that speaks no v2 printed, as far as it matters: its last lines.
+    text: Option<VecDeque<String>>,
+    began: Timestamp,
 }
 
+/// Lines of free text in which the closing word is looked for.
+const TEXT_LINES_MAX: usize = 200;
+
 impl Conversation {
-    fn new(task: Task, hidden: Hidden) -> Self {
-        Self { task, hidden, response: None, fault: None, noise: None }
+    fn new(task: Task, work: &Work<'_>) -> Self {
+        let text = (!effective::speaks_v2(&task)).then(VecDeque::new);
+        let (hidden, began) = (work.hidden.clone(), work.now);
+        Self { task, hidden, response: None, fault: None, noise: None, text, began }
+    }
+
+    fn heard(&mut self, line: &[u8]) {
+        let Some(text) = &mut self.text else { return };
+        let line = self.hidden.one_line(&String::from_utf8_lossy(line));
+        text.push_back(line);
+        if text.len() > TEXT_LINES_MAX {
+            text.pop_front();
+        }
+    }
+
+    /// The RESPONSE that is in the free text of a program that ended well. A RESPONSE of its own counts more.
+    fn lift(&mut self, ended: &Ended) {
+        let Some(text) = self.text.take().filter(|_| self.response.is_none() && self.fault.is_none()) else {
+            return;
+        };
+        if ended.exit_code != Some(0) {
+            return;
+        }
+        let reply = v1::Reply {
+            session_id: self.task.session.session_id.clone(),
+            task_id: self.task.task.task_id.clone(),
+            agent_name: self.task.target.agent_name.clone(),
+            started_at: self.began,
+            completed_at: self.began,
+        };
+        let (mut response, doubts) = v1::lift_response(&Vec::from(text).join("\n"), &reply);
+        // When it ended is known to the attempt.
+        response.timing = None;
+        if let Some(summary) = &mut response.execution_summary {
+            summary.warnings.extend(doubts.into_iter().map(|doubt| doubt.message));
+        }
+        self.response = Some(Box::new(response));
     }
 
     fn take(&mut self, response: Response) {
@@ -222,6 +276,7 @@ impl Reader for Conversation {
         };
         // Programs print banners and warnings; only objects can be messages.
         if !line.starts_with(b"{") {
+            self.heard(line);
             return Vec::new();
         }
         match aop::parse_line(line, self.task.guard_rails.as_ref()) {
@@ -240,6 +295,7 @@ impl Reader for Conversation {
     }
 
     fn end(&mut self, ended: &Ended) -> Returned {
+        self.lift(ended);
         Returned::plain(self.claim(ended), self.response.take())
     }
 }

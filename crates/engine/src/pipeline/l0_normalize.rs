@@ -12,7 +12,7 @@ pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
         1 => "a plan of 1 task".to_owned(),
         n => format!("a plan of {n} tasks"),
     };
-    let outcome = Outcome::decided("NORMALIZED", format!("{} read as {what}", run.kind.as_str()))
+    let mut outcome = Outcome::decided("NORMALIZED", format!("{} read as {what}", run.kind.as_str()))
         .set("C0.Event.kind", run.kind)
         .set("C0.Event.digest", &run.document_digest)
         .set("C0.Event.intent", run.intent.as_ref().map(|intent| &intent.name))
@@ -20,13 +20,23 @@ pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
         .set("C5.Execution.run_id", &run.id)
         .set("C5.Execution.workspace", &run.workspace);
     let ignored = without_effect(&run.plan).into_iter().take(FINDINGS_TRACED_MAX);
-    let outcome = ignored.fold(outcome, |outcome, field| outcome.and("NO_EFFECT", field));
+    outcome = ignored.fold(outcome, |outcome, field| outcome.and("NO_EFFECT", field));
+    for warning in run.warnings.iter().take(WARNINGS_NAMED_MAX) {
+        outcome = outcome.and(&warning.code, format!("{}: {}", warning.path, warning.message));
+    }
+    if run.warnings.len() > WARNINGS_NAMED_MAX {
+        let reason = format!("{} more are in the answer", run.warnings.len() - WARNINGS_NAMED_MAX);
+        outcome = outcome.and("MORE_WARNINGS", reason);
+    }
     if run.plan.tasks.is_empty() || facts.workspace_exists {
         return outcome;
     }
     let reason = format!("E_FILE_NOT_FOUND: the workspace {} is not a directory", run.workspace);
     outcome.and("WORKSPACE_MISSING", &reason).refuse(reason)
 }
+
+/// Warnings about the document that the record of this layer has.
+const WARNINGS_NAMED_MAX: usize = 20;
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,10 @@
 //! L1: identifies the caller, and refuses a run that is nested too deep in runs that started runs.
 
 use contract::domain::limits;
+use contract::domain::run::NewRun;
+use contract::domain::text::cut;
+use contract::json::Value;
+use serde_json::json;
 
 use super::{Outcome, RunFacts};
 
@@ -12,6 +16,7 @@ pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
         .set("C1.Identity.kind", kind)
         .set("C1.Identity.depth", run.depth)
         .set("C1.Identity.parent_run", &run.parent_run);
+    let outcome = with_session(outcome, run);
     if run.depth <= limits::DELEGATION_DEPTH_MAX {
         return outcome;
     }
@@ -19,6 +24,46 @@ pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
         format!("E_MAX_DEPTH_EXCEEDED: depth {} is over {}", run.depth, limits::DELEGATION_DEPTH_MAX);
     outcome.and("DEPTH_EXCEEDED", &reason).refuse(reason)
 }
+
+/// Who sent the TASKs of a session, and to whom.
+fn with_session(outcome: Outcome, run: &NewRun) -> Outcome {
+    let messages: Vec<&Value> = run.plan.tasks.iter().filter_map(|task| task.aop.as_ref()).collect();
+    let Some(first) = messages.first() else { return outcome };
+    let session = &first["session"];
+    let from = |name: &str| session[name].as_str().unwrap_or("unknown").to_owned();
+    let reason =
+        format!("session {} of {} over {}", from("session_id"), from("orchestrator"), from("origin"));
+    let tasks: Vec<Value> =
+        messages.iter().take(limits::CONTEXT_TASKS_MAX).map(|task| sender(task)).collect();
+    outcome.and("SESSION", reason).set("C1.Identity.session", session).set("C1.Identity.tasks", tasks)
+}
+
+/// What a TASK says about itself and where it came from, for people and audits.
+fn sender(task: &Value) -> Value {
+    let (work, target, metadata) = (&task["task"], &task["target"], &task["orchestration_metadata"]);
+    let mut said = json!({
+        "task_id": work["task_id"], "category": work["category"], "complexity": work["complexity"],
+        "agent": target["agent_name"], "role": target["role"],
+    });
+    for name in ["initiator", "spec_author", "tags", "notes"] {
+        if let Some(value) = metadata.get(name) {
+            said[name] = shortened(value);
+        }
+    }
+    said
+}
+
+/// The context is digested after each layer, so it must stay small.
+fn shortened(value: &Value) -> Value {
+    match value {
+        Value::String(text) => json!(cut(text, TEXT_CHARS_MAX)),
+        Value::Array(items) => items.iter().take(TAGS_MAX).map(shortened).collect(),
+        other => other.clone(),
+    }
+}
+
+const TEXT_CHARS_MAX: usize = 200;
+const TAGS_MAX: usize = 20;
 
 #[cfg(test)]
 mod tests;

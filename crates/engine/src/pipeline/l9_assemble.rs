@@ -86,6 +86,12 @@ pub(crate) fn assemble(facts: &RespondFacts<'_>) -> FinalAnswer {
     if !ignored.is_empty() {
         result["without_effect"] = json!(&ignored[..ignored.len().min(limits::FINDINGS_TRACED_MAX)]);
     }
+    if let Some(session_id) = &run.session_id {
+        result["session_id"] = json!(session_id);
+    }
+    if !run.warnings.is_empty() {
+        result["warnings"] = json!(run.warnings);
+    }
     FinalAnswer { state, result, reply }
 }
 

@@ -42,6 +42,8 @@ pub(crate) fn run_of(tasks: Vec<PlanTask>) -> NewRun {
         parent_task: None,
         document_digest: "sha256:0".to_owned(),
         environment: None,
+        session_id: None,
+        warnings: Vec::new(),
     }
 }
 

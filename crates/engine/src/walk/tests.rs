@@ -76,6 +76,7 @@ impl World {
             parent_run: None,
             parent_task: None,
             document_digest: read.document_digest,
+            aop: accept::OfMessages::default(),
         };
         accept::submit(&mut self.cx, &key("submit"), &request).unwrap().answer.run_id
     }

@@ -6,6 +6,7 @@ use contract::domain::confinement::{GitUse, NetworkUse, SandboxMode};
 use contract::domain::limits;
 use contract::domain::pins::{self, Digests, Role};
 use contract::domain::scope::Scope;
+use contract::intake::Reading;
 use contract::plan::PlanTask;
 use contract::shape::Shape;
 use contract::shape::schema::schema;
@@ -27,8 +28,8 @@ impl Verb for Check {
     type Answer = Answer;
     const FUNCTION: Function<Self> = Function::Reads(|cx, request: &Request| {
         let executors = cx.host().executors(&request.directory)?;
-        let (bytes, name) = (request.document.bytes(), request.name.as_deref());
-        let understood = understand(&bytes, &request.directory, name, &executors)?;
+        let reading = Reading { name: request.name.clone(), now: cx.now().at, ..Reading::default() };
+        let understood = understand(&request.document.bytes(), &request.directory, &reading, &executors)?;
         let host = cx.host();
         Ok(Answer::of(&understood, |root, paths| host.digests(root, paths)))
     });

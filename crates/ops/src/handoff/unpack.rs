@@ -105,6 +105,8 @@ fn new_run(work: &mut EventWriter<'_, '_>, id: &RunId, bundle: &Bundle, workspac
         document_digest: run.document_digest.clone(),
         // Another machine's would name nothing here: the checks run in the importer's environment.
         environment: Some(work.view.author_environment()?.clone()),
+        session_id: None,
+        warnings: Vec::new(),
     })
 }
 

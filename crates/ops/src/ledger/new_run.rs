@@ -36,7 +36,7 @@ pub(crate) fn load_or_create(
     }
     let run = new_run(work, run_id, parts)?;
     let author = work.caller.agent.clone();
-    crate::run::accept::accept(work, &run, &author)?;
+    crate::run::accept::accept(work, &run, &author, &[])?;
     let run = crate::run::required(work.tx, &run.id)?;
     Ok((LedgerState::load(work.tx, run)?, true))
 }
@@ -66,5 +66,7 @@ fn new_run(work: &mut EventWriter<'_, '_>, id: RunId, parts: &NewRunParts<'_>) -
         parent_task: None,
         document_digest: digest,
         environment: Some(environment),
+        session_id: None,
+        warnings: Vec::new(),
     })
 }

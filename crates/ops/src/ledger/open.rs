@@ -3,6 +3,7 @@
 use contract::domain::code::ErrorCode;
 use contract::domain::run::DocumentKind;
 use contract::domain::scope::Scope;
+use contract::intake::Reading;
 use contract::operator::Code;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ use crate::context::{Context, Key};
 use crate::crew::denial::deny;
 use crate::error::{Error, Result};
 use crate::once::Reply;
-use crate::run::accept::{Submission, submit};
+use crate::run::accept::{OfMessages, Submission, submit};
 use crate::run::document::{self, Document, Understood};
 use crate::verb::{Function, Surface, Verb};
 
@@ -43,8 +44,9 @@ pub struct Request {
 /// Makes the workspace, submits the plan and returns the new ledger. The plan's author decides what is checked;
 /// orchestrators can only assign the tasks.
 pub fn open(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<show::Answer>> {
+    let reading = Reading { name: request.name.clone(), now: cx.now().at, ..Reading::default() };
     let Understood { intake, workspace } =
-        document::read(cx, &request.document, &request.directory, request.name.as_deref())?;
+        document::read(cx, &request.document, &request.directory, &reading)?;
     let submission = Submission {
         kind: DocumentKind::Ledger,
         workspace,
@@ -56,6 +58,7 @@ pub fn open(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<show
         parent_run: None,
         parent_task: None,
         document_digest: intake.document_digest,
+        aop: OfMessages { session_id: intake.session_id, warnings: intake.warnings, ..OfMessages::default() },
     };
     open_submission(cx, key, &submission)
 }

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use contract::aop::Fallback;
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::CrewChange;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Event, Id, Task, mint, mint_run};
 use contract::domain::request::Agent;
-use contract::domain::run::{DocumentKind, Intent, NewRun, RunId};
+use contract::domain::run::{DocumentKind, Intent, NewRun, RunId, RunWarning};
 use contract::domain::task::{PlanPart, TaskId};
 use contract::plan::{Plan, PlanTask};
 use contract::secrets;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::submit::Submit;
+use crate::aop_event::{self, AopEvent};
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Reply;
@@ -36,6 +38,20 @@ pub struct Submission {
     pub parent_run: Option<RunId>,
     pub parent_task: Option<TaskId>,
     pub document_digest: String,
+    pub aop: OfMessages,
+}
+
+/// What a submission of AOP TASKs or of a prompt has besides.
+#[derive(Debug, Clone, Default)]
+pub struct OfMessages {
+    pub session_id: Option<String>,
+    pub warnings: Vec<RunWarning>,
+    /// Tasks of the plan, by their index, that are sent as AOP v1.
+    pub fallbacks: Vec<(usize, Fallback)>,
+    /// Whom the caller named in place of the targets.
+    pub executor: Option<String>,
+    /// How the caller mapped paths.
+    pub map: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,34 +60,58 @@ pub struct Accepted {
     pub corr: String,
 }
 
-/// What makes two submissions the same: the bytes and where they apply. Depth and parent are not part of it.
+/// What makes two submissions the same: the bytes, where they apply and how they were read. Depth and parent are not
+/// part of it.
 #[derive(Serialize)]
 struct Fingerprint<'r> {
     document: &'r str,
     workspace: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    executor: Option<&'r str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    map: &'r BTreeMap<String, String>,
 }
 
 pub fn submit(cx: &mut Context, key: &Key, request: &Submission) -> Result<Reply<Accepted>> {
     refuse_secrets(request)?;
-    let same = Fingerprint { document: &request.document_digest, workspace: &request.workspace };
+    let same = Fingerprint {
+        document: &request.document_digest,
+        workspace: &request.workspace,
+        executor: request.aop.executor.as_deref(),
+        map: &request.aop.map,
+    };
     let has_checks = request.plan.tasks.iter().any(|task| !task.checks.is_empty());
     let environment = has_checks.then(|| cx.host().author_environment());
     let author = if has_checks { cx.author(&key.caller)? } else { key.caller.agent.clone() };
     cx.once(key, Submit::NAME, &same, |work| {
         let run = new_run(work, request, environment);
-        accept(work, &run, &author)?;
+        accept(work, &run, &author, &request.aop.fallbacks)?;
         Ok(Accepted { run_id: run.id, corr: run.corr })
     })
 }
 
 /// Writes the run, its originating envelope and its tasks.
-pub(crate) fn accept(work: &mut EventWriter<'_, '_>, run: &NewRun, author: &Agent) -> Result<()> {
+pub(crate) fn accept(
+    work: &mut EventWriter<'_, '_>,
+    run: &NewRun,
+    author: &Agent,
+    fallbacks: &[(usize, Fallback)],
+) -> Result<()> {
     let about = announce(work, run)?;
     if let Some(limit) = run.plan.budget.limit() {
         let set = CrewChange::BudgetSet { run_id: run.id.clone(), limit };
         work.change(&about, "The plan says what the run may spend", &Change::Crew(set))?;
     }
-    create_tasks(work, &about, run, author)
+    let ids = create_tasks(work, &about, run, author)?;
+    for (index, fallback) in fallbacks {
+        let task_id = ids.get(*index).cloned();
+        let about = About { task_id, ..about.clone() };
+        let told = format!("sent as a v1 prompt ({})", fallback.reason);
+        let said = AopEvent { body: fallback.body(), told, more: Value::Null };
+        let names = (run.session_id.clone(), fallback.task_id.clone());
+        aop_event::say_about(work, &about, names, said)?;
+    }
+    Ok(())
 }
 
 /// Writes the run and its originating envelope. Returns what the run's events are about.
@@ -128,6 +168,8 @@ fn new_run(
         parent_task: request.parent_task.clone(),
         document_digest: request.document_digest.clone(),
         environment,
+        session_id: request.aop.session_id.clone(),
+        warnings: request.aop.warnings.clone(),
         id,
     }
 }
@@ -168,7 +210,12 @@ fn authored(author: &Agent, spec: &PlanTask) -> PlanTask {
     PlanTask { checks_by: Some(author).filter(|_| !spec.checks.is_empty()), ..spec.clone() }
 }
 
-fn create_tasks(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun, author: &Agent) -> Result<()> {
+fn create_tasks(
+    work: &mut EventWriter<'_, '_>,
+    about: &About,
+    run: &NewRun,
+    author: &Agent,
+) -> Result<Vec<Id<Task>>> {
     let ids: Vec<Id<Task>> = run.plan.tasks.iter().map(|_| mint(work.ids, work.now.at)).collect();
     let positions: BTreeMap<&str, usize> =
         run.plan.tasks.iter().enumerate().map(|(index, task)| (task.id.as_str(), index)).collect();
@@ -194,5 +241,5 @@ fn create_tasks(work: &mut EventWriter<'_, '_>, about: &About, run: &NewRun, aut
         let message = format!("Task created: {}", spec.title);
         work.change(&about, &message, &created)?;
     }
-    Ok(())
+    Ok(ids)
 }

@@ -1,11 +1,12 @@
 //! A document that a caller submits: its text or its JSON, and the directory that its paths start from.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
 use contract::domain::code::ErrorCode;
 use contract::domain::run::DocumentKind;
-use contract::intake::{self, Executors, Intake};
+use contract::intake::{self, Executors, Intake, PathMapping, Reading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -13,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::context::Context;
 use crate::error::{Error, Result};
 
-/// A plan (TOML or JSON), an AOP TASK or an AEE task: the text of its file, or the JSON in it.
+/// A plan (TOML or JSON), AOP TASKs, an AEE task or a prompt: the text of its file, or the JSON in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "the document must be text or a JSON object")]
 pub enum Document {
@@ -44,23 +45,46 @@ pub(crate) fn read(
     cx: &Context,
     document: &Document,
     directory: &str,
-    name: Option<&str>,
+    reading: &Reading,
 ) -> Result<Understood> {
     let executors = cx.host().executors(directory)?;
-    understand(&document.bytes(), directory, name, &executors)
+    understand(&document.bytes(), directory, reading, &executors)
+}
+
+/// What a request says about how its document is read.
+pub(super) fn reading(
+    cx: &Context,
+    name: Option<&str>,
+    executor: Option<&str>,
+    map: &BTreeMap<String, String>,
+) -> Result<Reading> {
+    let mapping = |(from, to): (&String, &String)| {
+        let is_absolute = Path::new(to).is_absolute();
+        PathMapping::new(from, to).filter(|_| is_absolute).ok_or_else(|| {
+            let problem = format!("has `{from}` = `{to}`; both have to be absolute paths");
+            Error::field(ErrorCode::InvalidInput, "map", &problem)
+        })
+    };
+    Ok(Reading {
+        name: name.map(str::to_owned),
+        executor: executor.map(str::to_owned),
+        map: map.iter().map(mapping).collect::<Result<_>>()?,
+        now: cx.now().at,
+    })
 }
 
 /// Reads a document, or returns everything that is wrong with it.
 pub fn understand(
     bytes: &[u8],
     directory: &str,
-    name: Option<&str>,
+    reading: &Reading,
     executors: &Executors,
 ) -> Result<Understood> {
     let base = absolute(directory)?;
+    let name = reading.name.as_deref();
     let what = |kind| name.map_or_else(|| title(kind).to_owned(), |name| format!("{} {name}", title(kind)));
-    let mut intake =
-        intake::read(bytes, executors).map_err(|(kind, findings)| Error::invalid(&what(kind), findings))?;
+    let mut intake = intake::read_as(bytes, executors, reading)
+        .map_err(|refused| Error::refused(&what(refused.kind), refused))?;
     let workspace = intake.workspace.as_deref().map_or_else(|| base.clone(), |path| base.join(path));
     // Joining `.` leaves it in the path.
     let workspace: PathBuf = workspace.components().filter(|part| *part != Component::CurDir).collect();

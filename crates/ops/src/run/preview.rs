@@ -1,5 +1,8 @@
 //! Checks a document and shows what a run of it would do.
 
+use std::collections::BTreeMap;
+
+use contract::domain::run::RunWarning;
 use contract::plan::order::sorted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,6 +33,12 @@ pub struct Request {
     /// What messages call the document, such as the name of its file.
     #[serde(default)]
     pub name: Option<String>,
+    /// Who gets the TASKs or the prompt of the document, whoever they name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executor: Option<String>,
+    /// Where directories that the TASKs of the document name are here, such as `C:/workspace`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub map: BTreeMap<String, String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,6 +48,9 @@ pub struct Answer {
     pub max_parallel: usize,
     /// In the order in which they could run.
     pub tasks: Vec<PlannedTask>,
+    /// What the author of the document should know although it is accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<RunWarning>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,7 +63,8 @@ pub struct PlannedTask {
 }
 
 pub fn preview(cx: &mut Context, request: &Request) -> Result<Answer> {
-    let understood = document::read(cx, &request.document, &request.directory, request.name.as_deref())?;
+    let reading = document::reading(cx, request.name.as_deref(), request.executor.as_deref(), &request.map)?;
+    let understood = document::read(cx, &request.document, &request.directory, &reading)?;
     Ok(Answer::from(&understood))
 }
 
@@ -72,6 +85,7 @@ impl From<&Understood> for Answer {
             workspace: understood.workspace.clone(),
             max_parallel: plan.max_parallel,
             tasks: sorted(plan).into_iter().map(planned).collect(),
+            warnings: understood.intake.warnings.clone(),
         }
     }
 }

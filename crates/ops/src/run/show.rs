@@ -4,7 +4,7 @@ use contract::aop::Code;
 use contract::domain::attempt::{Attempt, Outcome};
 use contract::domain::check::{CheckSeen, first_failed};
 use contract::domain::limits;
-use contract::domain::run::{DocumentKind, Run, RunId};
+use contract::domain::run::{DocumentKind, Run, RunId, RunWarning};
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Task, TaskId};
 use schemars::JsonSchema;
@@ -48,8 +48,63 @@ pub struct Answer {
     pub document: SubmittedDocument,
     /// `null` until the run has ended.
     pub result: Value,
+    /// The AOP session of its TASKs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionOfRun>,
+    /// What the author of the document should know although it was accepted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<RunWarning>,
     /// In the order of the plan.
     pub tasks: Vec<TaskOfRun>,
+}
+
+/// The AOP session that a run belongs to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SessionOfRun {
+    pub session_id: String,
+    pub created_at: Option<String>,
+    pub orchestrator: Option<String>,
+    pub origin: Option<String>,
+    pub workflow_pattern: Option<String>,
+}
+
+/// What a TASK says about itself and where it came from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskMessage {
+    pub task_id: Option<String>,
+    pub parent_task_id: Option<String>,
+    pub agent: Option<String>,
+    pub provider: Option<String>,
+    pub model: Option<String>,
+    pub role: Option<String>,
+    pub category: Option<String>,
+    pub complexity: Option<String>,
+    pub initiator: Option<String>,
+    pub spec_author: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    pub notes: Option<String>,
+}
+
+impl TaskMessage {
+    fn of(task: &Value) -> Self {
+        let word = |pointer: &str| task.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
+        let tags = task.pointer("/orchestration_metadata/tags").cloned().unwrap_or_default();
+        Self {
+            task_id: word("/task/task_id"),
+            parent_task_id: word("/task/parent_task_id"),
+            agent: word("/target/agent_name"),
+            provider: word("/target/provider"),
+            model: word("/target/model"),
+            role: word("/target/role"),
+            category: word("/task/category"),
+            complexity: word("/task/complexity"),
+            initiator: word("/orchestration_metadata/initiator"),
+            spec_author: word("/orchestration_metadata/spec_author"),
+            tags: serde_json::from_value(tags).unwrap_or_default(),
+            notes: word("/orchestration_metadata/notes"),
+        }
+    }
 }
 
 /// What was submitted.
@@ -70,6 +125,9 @@ pub struct TaskOfRun {
     /// Why it is blocked, failed or canceled.
     pub reason: Option<String>,
     pub depends_on: Vec<TaskId>,
+    /// The AOP TASK it was submitted as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub aop: Option<TaskMessage>,
     /// Oldest first.
     pub attempts: Vec<Attempt>,
 }
@@ -82,6 +140,8 @@ impl From<&Whole> for Answer {
             workspace: asked.workspace.clone(),
             document: SubmittedDocument { kind: asked.kind, digest: asked.document_digest.clone() },
             result: whole.run.result.clone().unwrap_or(Value::Null),
+            session: session_of(whole),
+            warnings: asked.warnings.clone(),
             tasks: whole.tasks.iter().map(TaskOfRun::from).collect(),
         }
     }
@@ -97,9 +157,28 @@ impl From<&(Task, Vec<Attempt>)> for TaskOfRun {
             evidence: task.evidence,
             reason: task.blocked_reason.clone(),
             depends_on: task.depends_on.clone(),
+            aop: message_of(task).map(TaskMessage::of),
             attempts: attempts.clone(),
         }
     }
+}
+
+/// The TASK that a task was submitted as.
+pub(crate) fn message_of(task: &Task) -> Option<&Value> {
+    task.part.as_ref()?.spec.aop.as_ref()
+}
+
+fn session_of(whole: &Whole) -> Option<SessionOfRun> {
+    let session_id = whole.run.asked.session_id.clone()?;
+    let session = whole.tasks.iter().find_map(|(task, _)| message_of(task)?.get("session"));
+    let word = |name: &str| session.and_then(|said| said.get(name)?.as_str()).map(str::to_owned);
+    Some(SessionOfRun {
+        session_id,
+        created_at: word("created_at"),
+        orchestrator: word("orchestrator"),
+        origin: word("origin"),
+        workflow_pattern: word("workflow_pattern"),
+    })
 }
 
 /// A run with everything in it.

@@ -1,5 +1,6 @@
 //! Submits a document and works the run until it ends.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use contract::domain::id::{Id, Run, Task};
@@ -7,7 +8,7 @@ use contract::domain::run::DocumentKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::accept::{self, Submission};
+use super::accept::{self, OfMessages, Submission};
 use super::document::{self, Document};
 use super::nested;
 use super::work::{RunAnswer, work};
@@ -22,7 +23,7 @@ pub struct Submit;
 impl Verb for Submit {
     const NAME: &'static str = "run.submit";
     const COMMAND: &'static str = "run";
-    const SUMMARY: &'static str = "Run a plan, an AOP TASK or an AEE task";
+    const SUMMARY: &'static str = "Run a plan, AOP TASKs, an AEE task or a prompt";
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = RunAnswer;
@@ -38,6 +39,12 @@ pub struct Request {
     /// What messages call the document, such as the name of its file.
     #[serde(default)]
     pub name: Option<String>,
+    /// Who gets the TASKs or the prompt of the document, whoever they name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executor: Option<String>,
+    /// Where directories that the TASKs of the document name are here, such as `C:/workspace`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub map: BTreeMap<String, String>,
     /// How long a task waits for locks of other runs, in milliseconds.
     #[serde(default)]
     pub lock_wait_ms: Option<u64>,
@@ -57,8 +64,9 @@ fn first_depth() -> u32 {
 }
 
 pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<RunAnswer>> {
+    let reading = document::reading(cx, request.name.as_deref(), request.executor.as_deref(), &request.map)?;
     let document::Understood { mut intake, workspace } =
-        document::read(cx, &request.document, &request.directory, request.name.as_deref())?;
+        document::read(cx, &request.document, &request.directory, &reading)?;
     let host = cx.host();
     let workspace = host.real_directory(&workspace);
     let ceiling = host.ceiling();
@@ -81,6 +89,13 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ru
         parent_run: request.parent_run.clone(),
         parent_task: request.parent_task.clone(),
         document_digest: intake.document_digest,
+        aop: OfMessages {
+            session_id: intake.session_id,
+            warnings: intake.warnings,
+            fallbacks: intake.fallbacks,
+            executor: request.executor.clone(),
+            map: request.map.clone(),
+        },
     };
     let how = HowToWork {
         rerun_parked: false,

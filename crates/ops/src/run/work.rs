@@ -1,7 +1,7 @@
 //! Works a run through the host, and gives its answer.
 
 use contract::domain::code::ErrorCode;
-use contract::domain::run::{Run, RunId, RunState};
+use contract::domain::run::{Run, RunId, RunState, RunWarning};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -39,6 +39,12 @@ struct Shape {
     answer: Value,
     #[serde(default)]
     tasks: Vec<Value>,
+    /// The AOP session of its TASKs.
+    #[serde(default)]
+    session_id: Option<String>,
+    /// What the author of its document should know although it was accepted.
+    #[serde(default)]
+    warnings: Vec<RunWarning>,
     /// Of a run that has not ended.
     #[serde(default)]
     id: Option<RunId>,

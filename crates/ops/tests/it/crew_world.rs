@@ -310,6 +310,8 @@ impl Crew {
             parent_task: None,
             document_digest: "sha256:0".to_owned(),
             environment: None,
+            session_id: None,
+            warnings: Vec::new(),
         }
     }
 }

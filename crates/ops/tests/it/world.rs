@@ -219,6 +219,7 @@ pub(crate) fn submit(names: &[&str]) -> run::accept::Submission {
     run::accept::Submission {
         kind: DocumentKind::Plan,
         document_digest: format!("sha256:{}", names.join("-")),
+        aop: run::accept::OfMessages::default(),
         plan: Plan {
             objective: objective.clone(),
             workspace: None,

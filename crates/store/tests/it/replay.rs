@@ -358,6 +358,8 @@ fn new_run(id: RunId) -> NewRun {
         parent_task: None,
         document_digest: "sha256:0".to_owned(),
         environment: None,
+        session_id: None,
+        warnings: Vec::new(),
     }
 }
 

@@ -1,37 +1,21 @@
 //! `writ run` inside a sandbox: the engine outside works the run, within what the calling task may do.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use contract::domain::run::RunState;
 use contract::json::Value;
 use ops::Result;
-use ops::run::document::Document;
 use ops::run::submit::{Request, Submit};
 use ops::run::work::RunAnswer;
 
-use super::{bytes_of, runs, text};
+use super::runs;
 use crate::app::Globals;
 use crate::host;
 use crate::output::{Output, one_line};
 
-pub(super) fn run(
-    file: &Path,
-    directory: &Path,
-    lock_wait_ms: Option<u64>,
-    (globals, output): (&Globals, &Output),
-) -> Result<ExitCode> {
-    // Depth and parents are known outside.
-    let request = Request {
-        document: Document::Text(text(bytes_of(file)?)?),
-        directory: directory.to_string_lossy().into_owned(),
-        name: Some(file.display().to_string()),
-        lock_wait_ms,
-        depth: 1,
-        parent_run: None,
-        parent_task: None,
-    };
-    let answer = host::call::<Submit>(globals, &request)?;
+/// Depth and parents are known outside.
+pub(super) fn run(request: &Request, (globals, output): (&Globals, &Output)) -> Result<ExitCode> {
+    let answer = host::call::<Submit>(globals, request)?;
     // The run's tasks cannot be read from here; the answer has their outcome.
     runs::print_result_as(&answer, output, || Ok(summary(&answer)))
 }

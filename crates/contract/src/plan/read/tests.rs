@@ -1,6 +1,7 @@
 use super::*;
 use crate::domain::confinement::{GitUse, NetworkUse};
-use crate::plan::{CommandUse, PromptUse, document};
+use crate::plan::document::{self, Document};
+use crate::plan::{CommandUse, PromptUse};
 use proptest::prelude::*;
 
 fn known() -> [KnownExecutor; 2] {
@@ -18,11 +19,16 @@ fn known() -> [KnownExecutor; 2] {
     ]
 }
 
+fn read_plan(bytes: &[u8]) -> Result<Plan, Findings> {
+    match document::read(bytes, None).map_err(|unreadable| unreadable.findings)? {
+        Document::Value { value, .. } => from_value(&value, &known()),
+        other => panic!("no plan: {other:?}"),
+    }
+}
+
 /// Reads TOML and prints either the plan's order of tasks or every finding.
 fn run(toml: &str) -> String {
-    let findings = match document::read(toml.as_bytes())
-        .and_then(|document| from_value(&document.value, &known()))
-    {
+    let findings = match read_plan(toml.as_bytes()) {
         Ok(plan) => {
             return format!("ok: {}", plan.tasks.iter().map(|t| t.id.as_str()).collect::<Vec<_>>().join(" "));
         }
@@ -181,9 +187,9 @@ fn a_literal_secret_is_refused_without_being_repeated() {
 fn faults_of_the_text_itself_have_a_line_and_a_column() {
     insta::assert_snapshot!(run("objective = \"o\"\nmax = = 1"), @"$ [parse] line 2, column 7: extra `=`, expected nothing");
     insta::assert_snapshot!(run("{\"objective\": 1,\n \"objective\": 2}"), @"$ [parse] line 2, column 12: duplicate key `objective`");
-    let findings = document::read(b"objective = \"\xff\"").unwrap_err().sorted();
+    let findings = read_plan(b"objective = \"\xff\"").unwrap_err().sorted();
     assert_eq!(findings[0].to_string(), "$: line 1, column 14: not valid UTF-8");
-    let findings = document::read(&vec![b' '; 20 * 1024 * 1024]).unwrap_err().sorted();
+    let findings = read_plan(&vec![b' '; 20 * 1024 * 1024]).unwrap_err().sorted();
     assert_eq!(findings[0].to_string(), "$: is longer than the limit of 16777216 bytes");
 }
 
@@ -199,7 +205,7 @@ fn a_long_chain_is_ordered_without_recursion() {
 
 #[test]
 fn the_kind_of_a_document_is_detected_from_its_fields() {
-    let kind = |text: &str| document::read(text.as_bytes()).map(|document| document.kind.as_str());
+    let kind = |text: &str| document::read(text.as_bytes(), None).map(|document| document.kind().as_str());
     assert_eq!(kind("{\"aop_version\": \"2.0.2-C\"}"), Ok("aop_task"));
     assert_eq!(kind("{\"v\": \"1\", \"intent\": \"x\"}"), Ok("aee_task"));
     assert_eq!(kind("[[task]]\nid = \"a\""), Ok("plan"));
@@ -209,7 +215,9 @@ fn the_kind_of_a_document_is_detected_from_its_fields() {
 proptest! {
     #[test]
     fn reading_never_panics(bytes: Vec<u8>) {
-        document::read(&bytes).and_then(|document| from_value(&document.value, &known())).ok();
+        if let Ok(Document::Value { value, .. }) = document::read(&bytes, None) {
+            from_value(&value, &known()).ok();
+        }
     }
 }
 
