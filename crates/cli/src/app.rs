@@ -167,6 +167,9 @@ pub(crate) enum Command {
     /// Read the event log
     #[command(display_order = MEMORY)]
     Events(Group<commands::events::Command>),
+    /// Show AOP sessions and their final reports
+    #[command(display_order = RUN)]
+    Session(Group<commands::session::Command>),
     /// List and remove the snapshots that rollbacks need
     #[command(display_order = STORE)]
     Snapshots(Group<commands::snapshots::Command>),

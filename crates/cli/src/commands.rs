@@ -44,6 +44,7 @@ pub(crate) mod salvage;
 pub(crate) mod sandbox;
 pub(crate) mod schema;
 pub(crate) mod serve;
+pub(crate) mod session;
 pub(crate) mod snapshots;
 pub(crate) mod status;
 pub(crate) mod task;
@@ -95,6 +96,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Logs(args) => logs::run(args, globals, output),
         Command::Retry(args) => retry::run(args, globals, output),
         Command::Rollback(args) => rollback::run(args, globals, output),
+        Command::Session(group) => session::run(&group.command, globals, output),
         Command::Snapshots(group) => snapshots::run(&group.command, globals, output),
         Command::Cancel(args) => cancel::run(args, globals, output),
         Command::Halt(args) => halt::run(args, globals, output),

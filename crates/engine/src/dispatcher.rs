@@ -22,6 +22,7 @@ mod watching;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use contract::aop::Code;
 use contract::aop::task::Task as AopTask;
 use contract::domain::attempt::Attempt;
 use contract::domain::code::ErrorCode;
@@ -366,7 +367,10 @@ impl<'d> Dispatcher<'d> {
         }
         let name = self.board.slot(because).name.clone();
         let status = self.board.slot(because).status;
-        let reason = format!("dependency `{name}` is {status}");
+        let mut reason = format!("dependency `{name}` is {status}");
+        if self.aop(task).is_some() {
+            reason = format!("{}: {reason}", Code::DependencyFailed);
+        }
         let mark = self.pipeline.mark();
         self.note(Entry::MoveTask {
             task_id: self.tasks[task].id.clone(),

@@ -202,6 +202,12 @@ fn leave(dispatcher: &mut Dispatcher<'_>, leaving: &Leaving) -> Result<bool> {
         dispatcher.tasks.iter().cloned().zip(dispatcher.attempts.iter().cloned()).collect();
     let (answer, is_refused) = respond(dispatcher, &run, &tasks, &leaving.end)?;
     audit(dispatcher, &run, &tasks, leaving)?;
+    if answer.state.is_terminal() {
+        let ended = dispatcher.run.clone();
+        if let Some(event) = ops::aop_session::final_report::event(dispatcher.cx, &ended, &tasks)? {
+            dispatcher.note(Entry::AopOfRun { event: Box::new(event) });
+        }
+    }
     dispatcher.note(Entry::Envelope(Note {
         kind: if is_refused { Type::Error } else { Type::Result },
         from: None,

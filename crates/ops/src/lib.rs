@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod aop_event;
+pub mod aop_session;
 pub mod approval;
 pub mod artifact;
 pub mod assignment;

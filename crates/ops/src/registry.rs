@@ -2,9 +2,9 @@
 
 use crate::verb::Entry;
 use crate::{
-    agent, approval, artifact, assignment, audit, budget, document, epoch, event, gc, handoff, heartbeat,
-    ledger, lock, memory, orchestrate, push, result, resume, rollback, run, session, snapshots, status, task,
-    token, transfer, trust, vybe, watchdog, worklog, worktree,
+    agent, aop_session, approval, artifact, assignment, audit, budget, document, epoch, event, gc, handoff,
+    heartbeat, ledger, lock, memory, orchestrate, push, result, resume, rollback, run, session, snapshots,
+    status, task, token, transfer, trust, vybe, watchdog, worklog, worktree,
 };
 
 pub const VERBS: &[Entry] = &[
@@ -79,6 +79,9 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<run::cancel::CancelRun>(),
     Entry::of::<run::cancel::CancelTask>(),
     Entry::of::<run::retry::Retry>(),
+    Entry::of::<aop_session::list::List>(),
+    Entry::of::<aop_session::show::Show>(),
+    Entry::of::<aop_session::report::Report>(),
     Entry::of::<rollback::undo::Undo>(),
     Entry::of::<rollback::preview::Preview>(),
     Entry::of::<snapshots::list::List>(),

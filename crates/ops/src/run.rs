@@ -3,6 +3,7 @@
 pub mod accept;
 pub mod cancel;
 pub mod continue_run;
+mod delegation;
 pub mod document;
 pub mod journal;
 pub mod list;

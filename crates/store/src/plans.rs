@@ -127,6 +127,7 @@ fn lists_are_look_ups() {
     looks_up(&tx, "runs in a state", |tx| drop(tx.runs(&by_state).unwrap()));
     looks_up(&tx, "a run", |tx| drop(tx.run(&id(1)).unwrap()));
     looks_up(&tx, "a run by its correlation", |tx| drop(tx.run_by_corr("x").unwrap()));
+    looks_up(&tx, "runs of a session", |tx| drop(tx.runs_of_session("x", 10).unwrap()));
     looks_up(&tx, "runs by prefix", |tx| drop(tx.run_ids_with_prefix("run_0", 2).unwrap()));
     looks_up(&tx, "a task", |tx| drop(tx.task(&id(1)).unwrap()));
     looks_up(&tx, "a task's state", |tx| assert_eq!(tx.task_status("task_1").unwrap(), None));

@@ -290,14 +290,16 @@ impl Tx<'_> {
     fn run_submitted(&self, run: &NewRun, at: Timestamp) -> Result<()> {
         let asked = json(run)?;
         self.change_one(
-            "INSERT INTO runs (id, corr, state, asked, workspace, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            "INSERT INTO runs (id, corr, state, asked, workspace, created_at, session_id)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             params![
                 run.id.as_str(),
                 run.corr,
                 RunState::Submitted.as_str(),
                 asked,
                 run.workspace,
-                at.millis()
+                at.millis(),
+                run.session_id
             ],
         )
     }

@@ -17,7 +17,10 @@ const TABLES: &[(&str, &str)] = &[
          created_at, updated_at",
     ),
     ("task_dependencies", "task_id, depends_on"),
-    ("runs", "id, corr, state, asked, workspace, owner, cancel_requested, result, created_at, ended_at"),
+    (
+        "runs",
+        "id, corr, state, asked, workspace, owner, cancel_requested, result, created_at, ended_at, session_id",
+    ),
     ("attempts", "id, task_id, run_id, number, state, begun, started_at, ended_at, outcome, rollback"),
     ("agents", "name, focus_task_id, focus_project_id, last_active_at"),
     ("projects", "id, name, metadata, created_at"),

@@ -51,6 +51,32 @@ impl Tx<'_> {
         Ok(runs)
     }
 
+    /// The runs of an AOP session, newest first.
+    pub fn runs_of_session(&self, session_id: &str, limit: usize) -> Result<Vec<Run>> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM runs WHERE session_id = ?1 ORDER BY created_at DESC, id DESC LIMIT ?2"
+        );
+        let mut statement = self.prepare(&sql)?;
+        let mut found = statement.query(params![session_id, rows(limit)])?;
+        let mut runs = Vec::new();
+        while let Some(row) = found.next()? {
+            runs.push(run_of(row)?);
+        }
+        Ok(runs)
+    }
+
+    /// The newest runs of all AOP sessions as session, run and time, newest first. Reads only the index.
+    pub fn newest_of_sessions(&self, limit: usize) -> Result<Vec<(String, String, Timestamp)>> {
+        let mut statement = self.prepare(
+            "SELECT session_id, id, created_at FROM runs WHERE session_id IS NOT NULL
+             ORDER BY created_at DESC, id DESC LIMIT ?1",
+        )?;
+        let found = statement.query_map([rows(limit)], |row| {
+            Ok((row.get(0)?, row.get(1)?, Timestamp::from_millis(row.get(2)?)))
+        })?;
+        Ok(found.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// Ids that start with `prefix`, at most `limit`.
     pub fn run_ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<String>> {
         let sql = "SELECT id FROM runs WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3";

@@ -63,6 +63,7 @@ mod rollback;
 mod run_view;
 mod sandbox;
 mod serve;
+mod sessions;
 mod shortage;
 mod signals;
 mod status;

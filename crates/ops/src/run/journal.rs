@@ -97,6 +97,10 @@ fn write_one(
             let task = crate::task::required(work.tx, task_id.as_str())?;
             crate::aop_event::say(work, &task, event.as_ref().clone())?;
         }
+        Entry::AopOfRun { event } => {
+            let names = (run.asked.session_id.clone(), None);
+            crate::aop_event::say_about(work, &about, names, event.as_ref().clone())?;
+        }
         Entry::MoveRun { to: RunState::Stopped, .. } if run.cancel_requested => {
             // The caller was told that the run is being canceled; a stopped run would lose that.
             return Err(Error::new(ErrorCode::WrongState, "the run is being canceled"));

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::accept::{self, OfMessages, Submission};
+use super::delegation;
 use super::document::{self, Document};
 use super::nested;
 use super::work::{RunAnswer, work};
@@ -73,6 +74,10 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ru
     if let Some(ceiling) = &ceiling {
         nested::confine(cx, &mut intake, &workspace, ceiling)?;
     }
+    if let Some(parent) = &request.parent_task {
+        delegation::inside(cx, parent, &mut intake.plan.budget)?;
+    }
+    let depth = delegation::depth(cx, &intake, request.depth)?;
     let makes_workspace = intake.kind == DocumentKind::Plan && ceiling.is_none();
     let corr = match intake.corr {
         None => nested::corr(cx, request.parent_run.as_ref())?,
@@ -85,7 +90,7 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ru
         workspace: workspace.clone(),
         intent: intake.intent,
         corr,
-        depth: request.depth,
+        depth,
         parent_run: request.parent_run.clone(),
         parent_task: request.parent_task.clone(),
         document_digest: intake.document_digest,

@@ -358,7 +358,7 @@ fn new_run(id: RunId) -> NewRun {
         parent_task: None,
         document_digest: "sha256:0".to_owned(),
         environment: None,
-        session_id: None,
+        session_id: Some("S-1".to_owned()),
         warnings: Vec::new(),
     }
 }

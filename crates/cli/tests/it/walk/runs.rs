@@ -71,6 +71,13 @@ fn failed(cli: &Cli) -> Value {
     data(cli, &["run", "failing.json"])
 }
 
+/// A run of the session `S-1`.
+fn of_session(cli: &Cli) -> String {
+    cli.scratch().write("project/task.json", aop(cli, "aop-success").to_string());
+    data(cli, &["run", "task.json"]);
+    "S-1".to_owned()
+}
+
 fn create_task(cli: &Cli) -> String {
     let words = ["task", "create", "--title", "one", "--agent", "setup", "--request-id", "one"];
     word(&data(cli, &words)["task"]["id"])
@@ -110,6 +117,21 @@ pub(super) const ROWS: &[Row] = &[
             let run = word(&done(cli)["run_id"]);
             Example::new(json!({"run": run}), &["runs", "show", &run])
         },
+    },
+    Row {
+        verb: "session.list",
+        prepare: |cli| {
+            of_session(cli);
+            Example::new(json!({}), &["session", "list"])
+        },
+    },
+    Row {
+        verb: "session.show",
+        prepare: |cli| Example::new(json!({"session": of_session(cli)}), &["session", "show", "S-1"]),
+    },
+    Row {
+        verb: "session.report",
+        prepare: |cli| Example::new(json!({"session": of_session(cli)}), &["session", "report", "S-1"]),
     },
     Row {
         verb: "run.trace",

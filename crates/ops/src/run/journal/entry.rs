@@ -86,6 +86,10 @@ pub enum Entry {
         task_id: TaskId,
         event: Box<AopEvent>,
     },
+    /// An AOP EVENT about the session of the run.
+    AopOfRun {
+        event: Box<AopEvent>,
+    },
     MoveRun {
         to: RunState,
         result: Option<Value>,

@@ -64,6 +64,16 @@ fn attempted_task(crew: &mut Crew) -> String {
     task_id.to_string()
 }
 
+/// A run of an AOP session; gives the session's id.
+fn of_session(crew: &mut Crew) -> String {
+    let session_id = "S-1".to_owned();
+    let mut request = crate::world::submit(&["a"]);
+    request.aop.session_id = Some(session_id.clone());
+    let key = crew.key();
+    ops::run::accept::submit(&mut crew.world.cx, &key, &request).unwrap();
+    session_id
+}
+
 fn submitted(document: Value) -> Value {
     json!({"document": document, "directory": "/workspace", "name": "plan.toml"})
 }
@@ -154,6 +164,17 @@ pub(super) const SAMPLES: &[Sample] = &[
         verb: "rollback.preview",
         prepare: |crew| (None, json!({"task": ended_task(&mut crew.world, "w"), "redo": false})),
     },
+    Sample {
+        verb: "session.list",
+        prepare: |crew| {
+            (None, {
+                of_session(crew);
+                json!({})
+            })
+        },
+    },
+    Sample { verb: "session.show", prepare: |crew| (None, json!({"session": of_session(crew)})) },
+    Sample { verb: "session.report", prepare: |crew| (None, json!({"session": of_session(crew)})) },
     Sample { verb: "snapshots.list", prepare: |_| (None, json!({"limit": 5})) },
     Sample { verb: "snapshots.gc", prepare: |crew| (Some(crew.key()), json!({})) },
     Sample { verb: "snapshots.preview_gc", prepare: |_| (None, json!({})) },

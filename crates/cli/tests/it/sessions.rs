@@ -1,0 +1,157 @@
+//! AOP sessions: TASKs that belong together, who delegates to whom, and what is reported at the end.
+
+use serde_json::{Value, json};
+use testkit::Cli;
+
+use crate::aop_tasks::response;
+use crate::documents::{agent, aop, plan, shell, with, writ};
+use crate::read_back::{Worked, work};
+
+/// A TASK of the session with this id, whose program does these steps.
+fn task(cli: &Cli, id: &str, pattern: &str, script: &str) -> Value {
+    let mut task = aop(cli, script);
+    task["session"]["workflow_pattern"] = json!(pattern);
+    task["task"]["task_id"] = json!(id);
+    task
+}
+
+/// The same, which may delegate and has this parent.
+fn level(cli: &Cli, id: &str, parent: Option<&str>) -> Value {
+    let mut task = task(cli, id, "HIERARCHICAL", "aop-success");
+    task["task"]["parent_task_id"] = json!(parent);
+    task["task"]["constraints"] = json!({"delegation_allowed": true});
+    task
+}
+
+/// The AOP code and the first path of a refusal.
+fn refused(cli: &Cli, document: &Value) -> (String, String) {
+    let output = cli.call(["run", "-", "--output", "json"]).stdin(document.to_string()).run();
+    output.fails_with(1);
+    let context = output.json()["error_context"].clone();
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    (word(&context["aop_code"]), word(&context["findings"][0]["path"]))
+}
+
+fn session(cli: &Cli, words: &[&str]) -> Value {
+    cli.run(["session"].iter().chain(words).chain(&["--output", "json"])).success().json()["data"].clone()
+}
+
+#[test]
+fn several_files_of_one_session_are_one_run() {
+    let cli = writ();
+    for (name, script) in [("a", "write order.txt a; aop-success"), ("b", "aop-success")] {
+        cli.scratch().write(format!("project/{name}.json"), task(&cli, name, "CHAIN", script).to_string());
+    }
+    let output = cli.run(["run", "a.json", "b.json", "--output", "json"]);
+    let done = Worked::of(&cli, output).succeeded();
+    assert_eq!((done.status("a").as_str(), done.status("b").as_str()), ("done claimed", "done claimed"));
+    assert_eq!(done.result["session_id"], "S-1");
+    let b = done.shown("b");
+    assert_eq!(b["depends_on"], json!([done.task_id("a")]));
+    let listed = session(&cli, &["list"]);
+    assert_eq!((&listed["count"], &listed["sessions"][0]["session_id"]), (&json!(1), &json!("S-1")));
+}
+
+#[test]
+fn a_task_after_a_failed_one_is_skipped_with_its_code() {
+    let cli = writ();
+    let tasks = json!([task(&cli, "a", "CHAIN", "exit 3"), task(&cli, "b", "CHAIN", "aop-success")]);
+    let failed = work(&cli, &tasks).failed();
+    assert_eq!(failed.reason("b"), "E_DEPENDENCY_FAILED: dependency `a` is failed");
+    let report = session(&cli, &["report", "S-1"]);
+    assert_eq!(report["session_status"], json!({"state": "FAILED", "final_signal": "FAILURE"}));
+    let of = |index: usize| {
+        (report["tasks"][index]["state"].clone(), report["tasks"][index]["error_code"].clone())
+    };
+    assert_eq!(of(0), (json!("FAILED"), json!("E_PROCESS_CRASH")));
+    assert_eq!(of(1), (json!("SKIPPED"), json!("E_DEPENDENCY_FAILED")));
+}
+
+#[test]
+fn a_session_ends_with_a_report_of_its_tasks_graph_and_costs() {
+    let cli = writ();
+    let cost = json!({"cost_tracking": {"actual_cost_usd": 0.25, "tokens_input": 10, "tokens_output": 5}});
+    let answer = response(with(cost, json!({"task_id": "boss"})));
+    let script =
+        cli.scratch().write("script", format!("print {}\n", answer.to_string().replace('\\', r"\\")));
+    let mut boss = level(&cli, "boss", None);
+    boss["task"]["extensions"]["x_command"] = json!([agent(), "--file", script]);
+    boss["target"]["role"] = json!("ORCHESTRATOR");
+    let worked = work(&cli, &json!([boss, level(&cli, "child", Some("boss"))])).succeeded();
+    let events = worked.trace().into_iter().map(|envelope| envelope["payload"]["event"].clone());
+    let reports: Vec<Value> = events.filter(|event| event["event"] == "SESSION_FINAL_REPORT").collect();
+    assert_eq!(reports.len(), 1);
+    let report = &reports[0];
+    assert_eq!((&report["session_id"], &report["task_id"]), (&json!("S-1"), &Value::Null));
+    assert_eq!(report["session_status"], json!({"state": "COMPLETED", "final_signal": "SUCCESS"}));
+    assert_eq!((&report["totals"]["total_tasks"], &report["totals"]["completed"]), (&json!(2), &json!(2)));
+    assert_eq!(report["cost_summary"]["actual_cost_usd"], 0.25);
+    assert_eq!(report["cost_summary"]["by_agent"], json!({"emma": 0.25}));
+    assert_eq!(report["cost_summary"]["by_provider"], json!({"OTHER": 0.25}));
+    assert_eq!(report["totals"]["role_assignments"][0]["role"], "ORCHESTRATOR");
+    assert_eq!(
+        report["audit_trail"]["storage_path"],
+        "_skills/agent-orchestration-protocol_d/v2/audit_trails/"
+    );
+    let graph = &report["delegation_graph"];
+    assert_eq!(graph["nodes"][1]["depth"], 2);
+    let edges = json!([
+        {"from": "boss", "to": "child", "type": "DELEGATION"},
+        {"from": "boss", "to": "child", "type": "DEPENDENCY"},
+    ]);
+    assert_eq!((&graph["edges"], &graph["max_depth"]), (&edges, &json!(3)));
+    assert_eq!(session(&cli, &["show", "S-1"])["delegation_graph"], *graph);
+    let printed = cli.run(["session", "report", "S-1"]).success().stdout.clone();
+    assert!(printed.contains("SUCCESS: 2 of 2 TASKs completed"), "{printed}");
+}
+
+#[test]
+fn a_parent_of_an_earlier_run_is_found_by_its_session() {
+    let cli = writ();
+    let at = "$.task.parent_task_id".to_owned();
+    let child = level(&cli, "child", Some("boss"));
+    assert_eq!(refused(&cli, &child), ("E_DEPENDENCY_FAILED".to_owned(), at.clone()));
+    work(&cli, &level(&cli, "boss", None)).succeeded();
+    work(&cli, &child).succeeded();
+    work(&cli, &level(&cli, "grandchild", Some("child"))).succeeded();
+    let fourth = level(&cli, "fourth", Some("grandchild"));
+    assert_eq!(refused(&cli, &fourth), ("E_MAX_DEPTH_EXCEEDED".to_owned(), at.clone()));
+    let mut silent = level(&cli, "silent", None);
+    silent["task"]["constraints"] = json!({});
+    work(&cli, &silent).succeeded();
+    let denied = level(&cli, "denied", Some("silent"));
+    assert_eq!(refused(&cli, &denied), ("E_PERMISSION_DENIED".to_owned(), at.clone()));
+    let mut broken = level(&cli, "broken", None);
+    broken["task"]["extensions"]["x_command"] = json!(["false"]);
+    work(&cli, &broken).failed();
+    assert_eq!(refused(&cli, &level(&cli, "late", Some("broken"))), ("E_DEPENDENCY_FAILED".to_owned(), at));
+}
+
+#[test]
+fn a_task_starts_runs_only_if_it_may_delegate() {
+    let cli = writ();
+    cli.scratch().write("project/inner.json", plan([shell("inner", "touch made")]).to_string());
+    let line = format!(
+        "{} run inner.json --output json > nested.json; exec \"$0\" aop-success",
+        env!("CARGO_BIN_EXE_writ")
+    );
+    let mut outer = aop(&cli, "");
+    outer["task"]["extensions"] = json!({"x_command": ["sh", "-c", line, agent()]});
+    work(&cli, &outer).succeeded();
+    let nested: Value = serde_json::from_str(&cli.scratch().read("project/nested.json")).unwrap();
+    assert_eq!(nested["error_context"]["aop_code"], "E_PERMISSION_DENIED", "{nested}");
+    assert!(!cli.project().join("made").exists());
+    outer["task"]["constraints"] = json!({"delegation_allowed": true});
+    let done = work(&cli, &outer).succeeded();
+    let nested: Value = serde_json::from_str(&cli.scratch().read("project/nested.json")).unwrap();
+    assert_eq!(nested["data"]["state"], "done", "{nested}");
+    assert_eq!(nested["data"]["corr"], done.result["corr"]);
+}
+
+#[test]
+fn a_session_that_nobody_submitted_is_not_found() {
+    let cli = writ();
+    work(&cli, &aop(&cli, "aop-success")).succeeded();
+    let output = cli.run(["session", "show", "S-9", "--output", "json"]);
+    assert_eq!(output.fails_with(1).json()["error_code"], "NOT_FOUND");
+}

@@ -1,0 +1,40 @@
+//! AOP sessions: runs that share a session id, what became of their TASKs, and what they cost.
+
+pub mod final_report;
+pub mod list;
+pub mod report;
+pub mod show;
+
+use contract::domain::attempt::Attempt;
+use contract::domain::limits;
+use contract::domain::run::Run;
+use contract::domain::task::Task;
+
+use crate::context::Context;
+use crate::error::{Error, Result};
+
+/// A session with everything in it.
+pub(crate) struct Whole {
+    pub(crate) session_id: String,
+    /// Oldest first, each with its tasks in the order of the plan and their attempts.
+    pub(crate) runs: Vec<(Run, Vec<(Task, Vec<Attempt>)>)>,
+}
+
+/// Reads a session by its id.
+pub(crate) fn whole(cx: &mut Context, session_id: &str) -> Result<Whole> {
+    let tx = cx.store.read()?;
+    let mut runs = Vec::new();
+    for run in tx.runs_of_session(session_id, limits::SESSION_RUNS_MAX)? {
+        let mut tasks = Vec::new();
+        for task in tx.tasks_of_run(&run.asked.id)? {
+            let attempts = tx.attempts_of_task(&task.id)?;
+            tasks.push((task, attempts));
+        }
+        runs.push((run, tasks));
+    }
+    if runs.is_empty() {
+        return Err(Error::not_found("session", session_id).hint("`writ session list` lists sessions"));
+    }
+    runs.reverse();
+    Ok(Whole { session_id: session_id.to_owned(), runs })
+}

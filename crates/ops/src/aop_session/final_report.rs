@@ -1,0 +1,266 @@
+//! What became of a session: totals, the delegation graph, each TASK, and what it cost.
+
+use std::collections::BTreeMap;
+
+use contract::aop::Code;
+use contract::aop::effective;
+use contract::aop::event::{
+    AuditTrail, Body, CostSummary, DelegationEdge, DelegationGraph, DelegationNode, EdgeKind, RoleAssignment,
+    SessionFinalReport, SessionStatus, TaskOutcome, Totals,
+};
+use contract::aop::response::{FinalSignal, State};
+use contract::aop::task::Task as Message;
+use contract::domain::attempt::Attempt;
+use contract::domain::limits;
+use contract::domain::money::MicroUsd;
+use contract::domain::run::Run;
+use contract::domain::status::Status;
+use contract::domain::task::{Task, TaskId};
+
+use contract::json::Value;
+
+use super::Whole;
+use crate::aop_event::AopEvent;
+use crate::context::Context;
+use crate::error::Result;
+use crate::run::show::message_of;
+
+/// The newest work on one TASK of a session.
+struct Node<'w> {
+    message: Message,
+    task: &'w Task,
+    attempts: &'w [Attempt],
+    /// Of its run.
+    run_depth: u32,
+}
+
+/// The report of a session as it is now.
+pub(crate) fn of(whole: &Whole) -> SessionFinalReport {
+    let runs: Vec<(&Run, &[(Task, Vec<Attempt>)])> =
+        whole.runs.iter().map(|(run, tasks)| (run, tasks.as_slice())).collect();
+    of_runs(&runs)
+}
+
+/// The event that a run of a session leaves when it ends. `tasks` are its own, as they are about to be written.
+pub fn event(cx: &mut Context, run: &Run, tasks: &[(Task, Vec<Attempt>)]) -> Result<Option<AopEvent>> {
+    let Some(session_id) = &run.asked.session_id else { return Ok(None) };
+    let mut whole = super::whole(cx, session_id)?;
+    for (known, of_run) in &mut whole.runs {
+        if known.asked.id == run.asked.id {
+            *of_run = tasks.to_vec();
+        }
+    }
+    let report = of(&whole);
+    let signal = report.session_status.as_ref().map_or("SUCCESS", |status| status.final_signal.as_str());
+    let totals = report.totals.clone().unwrap_or_default();
+    let told = format!("{signal}, {} of {} TASKs completed", totals.completed, totals.total_tasks);
+    Ok(Some(AopEvent { body: Body::SessionFinalReport(Box::new(report)), told, more: Value::Null }))
+}
+
+/// The same of runs with their tasks, oldest first.
+fn of_runs(runs: &[(&Run, &[(Task, Vec<Attempt>)])]) -> SessionFinalReport {
+    let nodes = nodes(runs);
+    let ended: Vec<FinalSignal> = nodes.iter().filter_map(|node| signal(node.task)).collect();
+    let outcomes: Vec<TaskOutcome> = nodes.iter().map(outcome).collect();
+    SessionFinalReport {
+        session_status: Some(status(&nodes, &ended)),
+        totals: Some(totals(&nodes, &outcomes)),
+        delegation_graph: Some(graph(&nodes)),
+        tasks: outcomes.into_iter().take(limits::RUN_TASKS_LISTED_MAX).collect(),
+        cost_summary: Some(costs(&nodes)),
+        audit_trail: Some(AuditTrail {
+            storage_path: AuditTrail::STORAGE_PATH.to_owned(),
+            record_count: None,
+            extensions: None,
+        }),
+        event_counts: BTreeMap::new(),
+    }
+}
+
+/// The newest task of each TASK id, in the order in which they first came.
+fn nodes<'w>(runs: &[(&'w Run, &'w [(Task, Vec<Attempt>)])]) -> Vec<Node<'w>> {
+    let mut nodes: Vec<Node<'w>> = Vec::new();
+    for (run, tasks) in runs {
+        for (task, attempts) in *tasks {
+            let message = message_of(task).cloned().and_then(|it| serde_json::from_value::<Message>(it).ok());
+            let Some(message) = message else { continue };
+            let node = Node { message, task, attempts, run_depth: run.asked.depth };
+            let same = nodes.iter().position(|known| known.message.task.task_id == node.message.task.task_id);
+            match same {
+                Some(index) => nodes[index] = node,
+                None => nodes.push(node),
+            }
+        }
+    }
+    nodes
+}
+
+/// The state of a task in words of AOP.
+pub(crate) fn state(task: &Task) -> State {
+    let is_skipped =
+        || task.blocked_reason.as_ref().is_some_and(|it| it.starts_with(Code::DependencyFailed.as_str()));
+    match task.status {
+        Status::Todo | Status::Blocked => State::Pending,
+        Status::InProgress => State::InProgress,
+        Status::Done => State::Completed,
+        Status::Failed => State::Failed,
+        Status::Canceled if is_skipped() => State::Skipped,
+        Status::Canceled => State::Aborted,
+    }
+}
+
+/// How it ended; `None` while it has not.
+fn signal(task: &Task) -> Option<FinalSignal> {
+    match task.status {
+        Status::Todo | Status::Blocked | Status::InProgress => None,
+        Status::Done => Some(FinalSignal::Success),
+        Status::Failed => Some(FinalSignal::Failure),
+        Status::Canceled => Some(FinalSignal::Aborted),
+    }
+}
+
+fn status(nodes: &[Node<'_>], ended: &[FinalSignal]) -> SessionStatus {
+    let open = nodes.len() - ended.len();
+    let status = SessionStatus::of(ended);
+    if open == 0 {
+        return status;
+    }
+    SessionStatus {
+        state: State::InProgress,
+        message: Some(format!("{open} TASKs have not ended")),
+        ..status
+    }
+}
+
+fn outcome(node: &Node<'_>) -> TaskOutcome {
+    let last = node.attempts.last().and_then(|last| last.outcome.as_ref());
+    let code = last.and_then(|outcome| outcome.code.clone());
+    let skipped = (state(node.task) == State::Skipped).then(|| Code::DependencyFailed.as_str().to_owned());
+    TaskOutcome {
+        task_id: node.message.task.task_id.clone(),
+        state: state(node.task),
+        final_signal: signal(node.task),
+        agent: Some(node.message.target.agent_name.clone()),
+        attempts: Some(node.attempts.len() as u64),
+        error_code: code.filter(|_| node.task.status == Status::Failed).or(skipped),
+        actual_cost_usd: cost(node).map(MicroUsd::dollars),
+        duration_seconds: Some(seconds(node)),
+        extensions: None,
+    }
+}
+
+/// What all attempts cost together; `None` if none said.
+fn cost(node: &Node<'_>) -> Option<MicroUsd> {
+    let costs = node.attempts.iter().filter_map(|attempt| attempt.outcome.as_ref()?.cost);
+    costs.reduce(|sum, one| MicroUsd(sum.0.saturating_add(one.0)))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "milliseconds of a session are far below 2^53")]
+fn seconds(node: &Node<'_>) -> f64 {
+    let took = node.attempts.iter().filter_map(|it| Some(it.ended_at?.since(it.started_at).as_millis()));
+    took.sum::<u128>() as f64 / 1000.0
+}
+
+fn totals(nodes: &[Node<'_>], outcomes: &[TaskOutcome]) -> Totals {
+    let count = |wanted: State| outcomes.iter().filter(|outcome| outcome.state == wanted).count() as u64;
+    let mut agents: Vec<String> = nodes.iter().map(|node| node.message.target.agent_name.clone()).collect();
+    agents.sort();
+    agents.dedup();
+    let mut roles: Vec<RoleAssignment> = Vec::new();
+    for node in nodes {
+        let target = &node.message.target;
+        let role = RoleAssignment {
+            agent: target.agent_name.clone(),
+            role: target.role,
+            model: Some(target.model.clone()),
+            extensions: None,
+        };
+        if !roles.contains(&role) {
+            roles.push(role);
+        }
+    }
+    Totals {
+        total_tasks: nodes.len() as u64,
+        completed: count(State::Completed),
+        failed: count(State::Failed),
+        total_cost_usd: Some(nodes.iter().filter_map(cost).map(MicroUsd::dollars).sum()),
+        total_duration_seconds: Some(nodes.iter().map(seconds).sum()),
+        agents_used: agents,
+        role_assignments: roles,
+        extensions: None,
+    }
+}
+
+fn graph(nodes: &[Node<'_>]) -> DelegationGraph {
+    let names: BTreeMap<&TaskId, &str> =
+        nodes.iter().map(|node| (&node.task.id, node.message.task.task_id.as_str())).collect();
+    let listed = nodes.iter().take(limits::RUN_TASKS_LISTED_MAX);
+    let mut edges = Vec::new();
+    let mut shown = Vec::new();
+    for node in listed {
+        let (work, target) = (&node.message.task, &node.message.target);
+        let depends_on: Vec<String> = node
+            .task
+            .depends_on
+            .iter()
+            .filter_map(|id| names.get(id))
+            .map(|name| (*name).to_owned())
+            .collect();
+        let edge = |from: &str, kind: EdgeKind| DelegationEdge {
+            from: from.to_owned(),
+            to: work.task_id.clone(),
+            kind,
+            extensions: None,
+        };
+        edges.extend(work.parent_task_id.as_deref().map(|parent| edge(parent, EdgeKind::Delegation)));
+        edges.extend(depends_on.iter().map(|name| edge(name, EdgeKind::Dependency)));
+        shown.push(DelegationNode {
+            task_id: work.task_id.clone(),
+            parent_task_id: work.parent_task_id.clone(),
+            agent: Some(target.agent_name.clone()),
+            provider: Some(target.provider),
+            model: Some(target.model.clone()),
+            depth: depth(nodes, node),
+            state: state(node.task),
+            final_signal: signal(node.task),
+            depends_on,
+            extensions: None,
+        });
+    }
+    let max_depth = Some(u64::from(limits::DELEGATION_DEPTH_MAX));
+    DelegationGraph { nodes: shown, edges, max_depth, extensions: None }
+}
+
+/// How many TASKs are above it, counted from 1, or how deep its run is.
+fn depth(nodes: &[Node<'_>], node: &Node<'_>) -> u64 {
+    let (mut at, mut depth) = (node, 1);
+    while let Some(parent) = at.message.task.parent_task_id.as_ref()
+        && let Some(up) = nodes.iter().find(|known| known.message.task.task_id == *parent)
+        && depth <= u64::from(limits::DELEGATION_DEPTH_MAX)
+    {
+        (at, depth) = (up, depth + 1);
+    }
+    depth.max(u64::from(node.run_depth))
+}
+
+fn costs(nodes: &[Node<'_>]) -> CostSummary {
+    let mut summary = CostSummary::default();
+    let (mut actual, mut estimated) = (None::<MicroUsd>, None::<MicroUsd>);
+    let plus = |sum: Option<MicroUsd>, one: MicroUsd| {
+        Some(MicroUsd(sum.unwrap_or_default().0.saturating_add(one.0)))
+    };
+    for node in nodes {
+        // What its author expects to be spent at most.
+        if let Some(most) = effective::budget(&node.message).cost_max {
+            estimated = plus(estimated, most);
+        }
+        let Some(cost) = cost(node) else { continue };
+        actual = plus(actual, cost);
+        let target = &node.message.target;
+        *summary.by_provider.entry(target.provider.as_str().to_owned()).or_default() += cost.dollars();
+        *summary.by_agent.entry(target.agent_name.clone()).or_default() += cost.dollars();
+    }
+    summary.actual_cost_usd = actual.map(MicroUsd::dollars);
+    summary.estimated_cost_usd = estimated.map(MicroUsd::dollars);
+    summary
+}
