@@ -130,7 +130,8 @@ fn a_parent_of_an_earlier_run_is_found_by_its_session() {
 #[test]
 fn a_task_starts_runs_only_if_it_may_delegate() {
     let cli = writ();
-    cli.scratch().write("project/inner.json", plan([shell("inner", "touch made")]).to_string());
+    let inner = with(shell("inner", "touch made"), json!({"writes": ["made"]}));
+    cli.scratch().write("project/inner.json", plan([inner]).to_string());
     let line = format!(
         "{} run inner.json --output json > nested.json; exec \"$0\" aop-success",
         env!("CARGO_BIN_EXE_writ")
