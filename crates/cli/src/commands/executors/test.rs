@@ -86,6 +86,8 @@ fn tried(args: &Args, chosen: &Listed, globals: &Globals, scratch: &Path) -> Res
         document: Document::Text(plan.to_string()),
         directory: host::absolute(".".into()).to_string_lossy().into_owned(),
         name: Some("the test".to_owned()),
+        executor: None,
+        map: std::collections::BTreeMap::new(),
         lock_wait_ms: None,
         depth: 1,
         parent_run: None,
