@@ -232,16 +232,21 @@ fn invalid(file: &Path, findings: Findings) -> Error {
     Error::invalid(&format!("configuration {}", file.display()), findings)
 }
 
-/// In a project's file these would have no effect.
+/// In a project's file these would have no effect. A sandbox that a cloned repository, or a task of an earlier run, could
+/// turn off would hold nobody.
 fn refuse_own_sandbox(value: &Value, from: &Path) -> Result<()> {
     let mut findings = Findings::default();
+    if value.pointer("/sandbox/mode").and_then(Value::as_str) == Some(SandboxMode::Off.as_str()) {
+        let message = "a project can only make the mode stricter; `off` belongs in the user's configuration";
+        findings.push("$.sandbox.mode", "misplaced", message);
+    }
     for name in ["credentials", "memory_mib", "processes_max"] {
         if value.get("sandbox").and_then(|sandbox| sandbox.get(name)).is_some() {
             let message = "belongs in the user's configuration; a project can only set the mode";
             findings.push(format!("$.sandbox.{name}"), "misplaced", message);
         }
     }
-    if findings.is_empty() { Ok(()) } else { Err(Error::invalid(&from.display().to_string(), findings)) }
+    if findings.is_empty() { Ok(()) } else { Err(invalid(from, findings)) }
 }
 
 fn read(path: &Path) -> Result<Option<Value>> {

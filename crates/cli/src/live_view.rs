@@ -190,9 +190,7 @@ impl Observer for LiveView {
             Progress::Ended { task, status, evidence, reason, took, cost } => {
                 self.show_end(task, &End { status, evidence, reason, took, cost });
             }
-            Progress::Recovered { task, decision } => {
-                self.tell(&format!("{task}: was interrupted, {decision}"));
-            }
+            Progress::Recovered { task, told } => self.tell(&format!("{task}: {told}")),
             Progress::Stopping { signal } => {
                 let why = signal.map_or("canceled".to_owned(), |signal| format!("signal {signal}"));
                 if signal.is_some() {

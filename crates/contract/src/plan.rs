@@ -55,6 +55,9 @@ pub struct PlanTask {
     pub writes: Vec<Scope>,
     pub reads: Vec<Scope>,
     pub scratch: Vec<Scope>,
+    /// Those of `writes` and `scratch` that are directories, as their author says: they are made before the task starts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub directories: Vec<Scope>,
     /// Values are literal, or `env:NAME` for secrets.
     pub env: BTreeMap<String, String>,
     pub depends_on: Vec<String>,
@@ -199,6 +202,7 @@ impl PlanTask {
             writes: Vec::new(),
             reads: Vec::new(),
             scratch: Vec::new(),
+            directories: Vec::new(),
             env: BTreeMap::new(),
             depends_on: Vec::new(),
             priority: Priority::Normal,

@@ -4,6 +4,7 @@ pub(crate) mod busy_store;
 mod calls;
 mod claims;
 mod conclude;
+mod directories;
 pub(crate) mod inputs;
 mod isolated;
 mod layers;

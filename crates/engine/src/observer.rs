@@ -42,9 +42,10 @@ pub enum Progress<'t> {
         /// Of all attempts; `None` if nothing was reported.
         cost: Option<MicroUsd>,
     },
+    /// What became of it after its engine had died, or its work could not be merged: `was interrupted, rerun`.
     Recovered {
         task: &'t str,
-        decision: &'t str,
+        told: &'t str,
     },
     /// Children are being ended.
     Stopping {

@@ -131,6 +131,9 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let may_rerun = spec.retry_safe || dispatcher.settings.rerun_parked;
     let unchecked = spec.checks.is_empty() && was_done(dispatcher, task, last);
     let decision = if unchecked { Decision::Verified } else { decide(spec.checks.len(), &checks, may_rerun) };
+    let refused = outside.as_ref().and_then(Outside::refusal);
+    // What it must not have changed is not merged.
+    let decision = if refused.is_some() { Decision::Parked } else { decision };
     // Somebody moved the task, or took its locks: it is looked at again.
     let Ok(unseen) = land(dispatcher, task, last, decision)? else { return Ok(false) };
     let may_roll_back = may_roll_back && (is_unfinished || decision == Decision::Rerun);
@@ -138,7 +141,11 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let is_clean = is_clean || decision != Decision::Rerun;
     let decision = after_rollback(decision, is_clean);
     let told = rolled.as_ref().map(|rolled| rolled.told.as_str());
-    let reason = &reason((decision, !spec.checks.is_empty()), lost_to.as_ref(), (told, is_clean));
+    let reason = &match refused {
+        Some(refused) => refused,
+        None => reason((decision, !spec.checks.is_empty()), lost_to.as_ref(), (told, is_clean)),
+    };
+    let recovered = recovered((last.state, decision), unchecked, dispatcher.unmerged(task).is_some());
     let mark = dispatcher.pipeline.mark();
     rolled.and_then(|rolled| rolled.entry).into_iter().for_each(|entry| dispatcher.note(entry));
     let state = match decision {
@@ -166,8 +173,21 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         dispatcher.forget_watch(task);
         dispatcher.settings.sandbox.forget(dispatcher.tasks[task].id.as_str());
     }
-    dispatcher.observer.report(Progress::Recovered { task: &spec.id, decision: decision.as_str() });
+    dispatcher.observer.report(Progress::Recovered { task: &spec.id, told: &recovered });
     Ok(true)
+}
+
+/// What is told about a task that was decided about.
+fn recovered((was, decision): (AttemptState, Decision), unchecked: bool, is_unmerged: bool) -> String {
+    match (was, decision) {
+        (AttemptState::Succeeded, Decision::Verified) if is_unmerged => "still cannot be merged".to_owned(),
+        (AttemptState::Succeeded, Decision::Verified) => "is merged now".to_owned(),
+        (AttemptState::Succeeded, Decision::Rerun | Decision::Parked) => {
+            format!("could not be merged, {}", decision.as_str())
+        }
+        (_, Decision::Verified) if unchecked => "was interrupted, and had finished".to_owned(),
+        _ => format!("was interrupted, {}", decision.as_str()),
+    }
 }
 
 /// What was only to be merged is done where there is nothing to check.
@@ -252,6 +272,7 @@ fn reason(
         Decision::Parked if !is_clean => {
             "it was interrupted, and what it changed was not taken back completely, so it is not run again"
         }
+        Decision::Verified if !has_checks => "it had finished, and its work is merged",
         Decision::Verified => "its checks pass, so it had finished",
         Decision::Rerun => "it was interrupted and may be run again",
         Decision::Parked if !has_checks => {

@@ -15,8 +15,9 @@ use contract::domain::network::HostRule;
 use contract::domain::scope::Scope;
 use contract::plan::{FileAccess, PlanTask};
 
-pub(crate) use denial::Denials;
+pub(crate) use denial::{Denials, Network};
 pub(crate) use git::leave as leave_repository;
+pub use paths::Opens;
 pub use private::Private;
 
 use crate::inside::SOCKET_VARIABLE;
@@ -74,6 +75,8 @@ pub struct Wanted<'w> {
     pub mode: SandboxMode,
     pub writes: &'w [Scope],
     pub scratch: &'w [Scope],
+    /// How much `writes` open.
+    pub opens: Opens,
     pub network: NetworkUse,
     /// The hosts that can be reached where the network is restricted.
     pub network_allow: &'w [HostRule],
@@ -95,6 +98,7 @@ impl<'w> Wanted<'w> {
             mode: SandboxMode::effective(configured, spec.sandbox),
             writes: &spec.writes,
             scratch: &spec.scratch,
+            opens: Opens::ForNewFiles,
             network: spec.network,
             network_allow: &spec.network_allow,
             git: spec.git,
@@ -119,6 +123,7 @@ impl<'w> Wanted<'w> {
             mode: SandboxMode::effective(configured, None),
             writes,
             scratch: &[],
+            opens: Opens::ForNewFiles,
             network: NetworkUse::Full,
             network_allow: &[],
             git: GitUse::Read,
@@ -140,6 +145,18 @@ impl<'w> Wanted<'w> {
         Self { mode, network: self.network.min(limit.network), network_allow, git, ceiling, ..self }
     }
 
+    /// The same for checks, whose new files nobody would look at.
+    #[must_use]
+    pub(crate) fn for_checks(self) -> Self {
+        Self { opens: Opens::WhatIsThere, ..self }
+    }
+
+    fn scopes(&self) -> impl Iterator<Item = (&'w Scope, Opens)> + use<'w> {
+        let opens = self.opens;
+        let scratch = self.scratch.iter().map(|scope| (scope, Opens::ForNewFiles));
+        self.writes.iter().map(move |scope| (scope, opens)).chain(scratch)
+    }
+
     /// The same for a task in a clone: nobody else works there, so it may commit.
     #[must_use]
     pub fn in_clone_of(self, origin: &'w Path) -> Self {
@@ -158,7 +175,7 @@ impl<'w> Wanted<'w> {
             Namespace::On if self.origin.is_some() => None,
             Namespace::On => {
                 let real = workspace.canonicalize().unwrap_or_else(|_| workspace.to_owned());
-                let opened = paths::opened(&real, self.writes.iter().chain(self.scratch));
+                let opened = paths::opened(&real, self.scopes());
                 opened.err().or_else(|| git::refusal(&real, self.git))
             }
         }
@@ -202,16 +219,18 @@ pub fn of_child(
     let real = workspace.canonicalize().map_err(|error| format!("{}: {error}", workspace.display()))?;
     let store = settings.store.canonicalize().unwrap_or_else(|_| settings.store.clone());
     let credentials = settings.credentials_of(argv);
+    let hidden = paths::hidden(settings, &store, &credentials);
     let mut keeps = paths::programs(argv, environment);
-    keeps.extend([workspace.to_owned(), real.clone()]);
     // What a program in a sandbox names was written by that program.
     if wanted.ceiling.is_none() {
         keeps.extend(paths::temporary_files(argv));
     }
+    keeps.retain(|path| !paths::is_hidden(path, &hidden));
+    keeps.extend([workspace.to_owned(), real.clone()]);
     keeps.extend(wanted.origin.map(Path::to_owned));
     let mut sandbox = Sandbox {
         is_demanded,
-        hidden: paths::hidden(settings, &store, &credentials),
+        hidden,
         network: wanted.network,
         reachable: settings.reachable_of(wanted, argv),
         limits: settings.limits,
@@ -240,6 +259,7 @@ pub fn of_child(
             sandbox.pinned = opened.pinned.into_iter().map(PathBuf::into_os_string).collect();
             let mut directories = opened.directories;
             git::protect(&real, wanted.git, &mut sandbox, &mut directories)?;
+            protect_project(&real, &opened.scopes, &directories, &mut sandbox);
             sandbox.writes = Some(directories.into_iter().map(PathBuf::into_os_string).collect());
             scopes = Some(opened.scopes);
         }
@@ -256,6 +276,24 @@ pub fn of_child(
     Ok(Some(Confined { sandbox: Box::new(sandbox), workspace: real, scopes, credentials }))
 }
 
+/// Where a project keeps its rules for writ, and the scripts of its checks.
+const PROJECT: &str = ".writ";
+
+/// Keeps a task from changing the rules of later runs, unless it was told to write there.
+fn protect_project(workspace: &Path, scopes: &[PathBuf], open: &[PathBuf], sandbox: &mut Sandbox) {
+    let project = workspace.join(PROJECT);
+    // A link cannot be held. What it leads to is held where it is.
+    let is_directory = project.symlink_metadata().is_ok_and(|found| found.is_dir());
+    let is_held = sandbox.read_only.iter().any(|held| project.starts_with(held));
+    if !is_directory || is_held || scopes.iter().any(|scope| scope.starts_with(&project)) {
+        return;
+    }
+    // The store may be there, and the private directories of the child are beside it.
+    let has_private = open.iter().any(|directory| directory.starts_with(&project));
+    let held = if has_private { project.join("config.toml") } else { project };
+    sandbox.read_only.push(held.into_os_string());
+}
+
 /// What is opened for writing, and the private directories of the child.
 fn writable(
     settings: &SandboxSettings,
@@ -267,7 +305,7 @@ fn writable(
         return Err("there is no place for its private directories".to_owned());
     }
     let made = private.make()?;
-    let mut opened = paths::opened(workspace, wanted.writes.iter().chain(wanted.scratch))?;
+    let mut opened = paths::opened(workspace, wanted.scopes())?;
     let limit = wanted.ceiling.and_then(|ceiling| ceiling.writes.as_ref());
     if let Some(outside) = limit.and_then(|limit| opened.outside(limit)) {
         return Err(format!("{} cannot be written by the task that started the run", outside.display()));

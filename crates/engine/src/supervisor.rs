@@ -42,6 +42,7 @@ pub use self::mark::{InvalidMarker, Marker, OwnerIdentity, SHIM_VARIABLE, VARIAB
 pub use self::marked::{MarkedProcess, Role, find_marked, marked_ancestor, own_pid_namespace};
 pub use self::namespaces::{is_alive_inside, own_namespaces};
 pub use self::pause::paused;
+pub(crate) use self::proxy::NOT_LISTED;
 pub use self::proxy::Reachable;
 pub use self::reap::{OwnerLives, Reaped, boot_id, end_all_of, is_alive, own_identity, reap_leftovers};
 pub use self::remains::{end_engine, look_at, machine, pid_here, settle, whereabouts};

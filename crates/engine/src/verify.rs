@@ -22,7 +22,7 @@ use crate::executor::command_line;
 use crate::index::Index;
 use crate::launcher::{self, Bounds, Launcher, RunError, Seen, Shortage, Wish, with_causes};
 use crate::sandbox::{self, SandboxSettings, Wanted};
-use crate::supervisor::{Exit, LaunchSpec, Marker, Report};
+use crate::supervisor::{Exit, LaunchSpec, Marker, NOT_LISTED, Report};
 
 pub(crate) use record::{Recorder, find_program};
 
@@ -141,7 +141,11 @@ impl Watched {
         if visit.verdict == Verdict::Denied && !self.denied.contains(&visit.to) {
             self.denied.push(visit.to.clone());
             let told = self.hidden.clean_lower(&visit.to);
-            self.tail.stderr(format!("sandbox: the network allow-list denied `{told}`\n").as_bytes());
+            let reason = visit.reason.as_deref().filter(|reason| *reason != NOT_LISTED);
+            let reason = reason.map(|reason| format!(": {}", self.hidden.clean_lower(reason)));
+            let by = if reason.is_none() { "allow-list" } else { "proxy" };
+            let line = format!("sandbox: the network {by} denied `{told}`{}\n", reason.unwrap_or_default());
+            self.tail.stderr(line.as_bytes());
         }
     }
 
@@ -214,7 +218,8 @@ pub(crate) fn prepare(
     }
     let private = place.sandbox.private_of_checks(place.task);
     let directories = (place.workspace, &private);
-    let confined = sandbox::of_child(place.sandbox, &place.wanted, directories, (&spec.argv, &mut spec.env));
+    let wanted = place.wanted.for_checks();
+    let confined = sandbox::of_child(place.sandbox, &wanted, directories, (&spec.argv, &mut spec.env));
     let problem = match confined {
         Ok(confined) => {
             spec.confinement.sandbox = confined.map(|confined| confined.sandbox);

@@ -13,6 +13,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::rollback::{Covered, Direction, FileResult, FileStatus, NotCovered, covered};
 use contract::domain::run::Run;
+use contract::domain::status::Status;
 use contract::domain::task::Task;
 use store::Tx;
 
@@ -43,6 +44,12 @@ impl Subject {
         };
         if part.spec.worktree.is_some() {
             let (name, run) = (&part.spec.id, &part.run_id);
+            if task.status != Status::Done {
+                let message =
+                    format!("`{name}` worked in a clone, and nothing of it came into the workspace");
+                let hint = "`writ worktree list` shows its clone";
+                return Err(Error::new(ErrorCode::NotFound, message).hint(hint));
+            }
             let message =
                 format!("`{name}` worked in a clone, and its work came into the workspace as a merge");
             let hint = format!(

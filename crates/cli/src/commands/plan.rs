@@ -36,7 +36,8 @@ pub(crate) fn run(command: &Command, output: &Output) -> Result<ExitCode> {
             let look = |root: &str, paths: &[&str]| {
                 pinned::digests(&Index::default(), Path::new(root), paths.iter().copied())
             };
-            let answer = Answer::of(&understood, look);
+            let is_directory = |root: &str, path: &str| Path::new(root).join(path).is_dir();
+            let answer = Answer::of(&understood, look, is_directory);
             Ok(output.answer(&answer, || {
                 let Answer { kind, tasks, warnings } = &answer;
                 let warning =

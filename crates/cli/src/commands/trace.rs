@@ -70,7 +70,11 @@ fn text(found: &Events, state: Option<ShownState>, all: bool) -> String {
                 text.push_str(&lost_attempt(event));
                 text.push_str(&failed_checks(event));
             }
-            ROLLBACK_INITIATED => text.push_str(&noted("ROLLBACK_INITIATED", &event.record.message)),
+            ROLLBACK_INITIATED => {
+                let message = &event.record.message;
+                let message = message.strip_prefix("ROLLBACK_INITIATED: ").unwrap_or(message);
+                text.push_str(&noted("ROLLBACK_INITIATED", message));
+            }
             VERSION_FALLBACK => text.push_str(&noted("VERSION_FALLBACK", &event.record.message)),
             FINAL_REPORT => text.push_str(&noted("SESSION_FINAL_REPORT", &event.record.message)),
             LOCK_TAKEN_OVER => text.push_str(&noted(&event.record.intent, &event.record.message)),

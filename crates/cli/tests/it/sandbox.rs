@@ -62,6 +62,25 @@ fn a_write_outside_is_stopped_and_reported_with_its_path() {
 }
 
 #[test]
+fn a_denied_file_of_the_workspace_comes_with_what_would_allow_it() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    let reason = |task: &str, script: &str| {
+        let failed = only_task(&run(&cli, ENFORCED, task, script));
+        assert_eq!(failed["code"], "E_PERMISSION_DENIED", "{failed}");
+        failed["reason"].as_str().unwrap().to_owned()
+    };
+    let told = reason(SRC, "echo x > Makefile");
+    assert!(told.contains("`Makefile`; to allow it, add \"Makefile\" to the task's `writes`"), "{told}");
+    let told = reason(SRC, "echo x > /etc/writ-was-here");
+    assert!(!told.contains("to allow it"), "{told}");
+    let told = reason("writes = [\"src\"]\nnetwork = \"none\"", "echo 'Failed to connect to x port 1'; exit 7");
+    assert!(told.contains("the network, because the task has `network = \"none\"`"), "{told}");
+}
+
+#[test]
 fn what_is_about_a_file_outside_cannot_be_changed_either() {
     let cli = Cli::writ();
     if !has_sandbox(&cli) {
@@ -239,6 +258,52 @@ fn the_configuration_demands_at_least_its_mode() {
 }
 
 #[test]
+fn a_task_cannot_turn_off_the_sandbox_of_later_runs() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    let project = cli.project().join(".writ");
+    std::fs::create_dir_all(&project).unwrap();
+    let everything = "writes = [\".\"]";
+    let turn_off = "printf '[sandbox]\\nmode = \"off\"\\n' > .writ/config.toml";
+    for head in ["", ENFORCED] {
+        let denied = only_task(&run(&cli, head, everything, turn_off));
+        assert_eq!(denied["code"], "E_PERMISSION_DENIED", "{denied}");
+    }
+    let moved = only_task(&run(&cli, "", everything, "mv .writ away && mkdir .writ"));
+    assert_eq!(moved["code"], "E_PERMISSION_DENIED", "{moved}");
+    // Who names it may write there, and it still turns nothing off.
+    let named = only_task(&run(&cli, "", "writes = [\".\", \".writ\"]", turn_off));
+    assert_eq!(named["status"], "done", "{named}");
+    let refused = run(&cli, "", everything, "touch \"$HOME/../x\"");
+    assert!(refused.stdout.contains("a project can only make the mode stricter"), "{refused}");
+}
+
+#[test]
+fn naming_a_file_in_a_command_does_not_open_credentials_or_the_store() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    run(&cli, "", "", "true").success();
+    let home = cli.scratch().path().join("home");
+    cli.scratch().write("home/.ssh/inner/id", "secret");
+    cli.scratch().write("home/.netrc", "secret");
+    let key = format!("{}.key", cli.db().display());
+    let [id, netrc] = [".ssh/inner/id", ".netrc"].map(|name| home.join(name).display().to_string());
+    for path in [id.as_str(), &netrc, &key] {
+        let shown = cli.call(["sandbox", "test", "--", "wc", "-c", path]).env("HOME", &home).run();
+        assert!(!shown.status.success(), "{path}: {shown}");
+        let check = format!("[[task.checks]]\ncommand = [\"wc\", \"-c\", \"{path}\"]\n");
+        write_plan(&cli, &(plan(ENFORCED, SRC, "true") + &check));
+        let words = ["run", "plan.toml", "--output", "json"];
+        let checked = only_task(&cli.call(words).env("HOME", &home).deadline(SOON).run());
+        assert_eq!(checked["status"], "failed", "{path}: {checked}");
+    }
+}
+
+#[test]
 fn a_sandbox_without_a_namespace_is_a_conflict_in_the_plan() {
     let cli = Cli::writ();
     std::fs::create_dir_all(cli.project()).unwrap();
@@ -265,6 +330,56 @@ fn checks_are_confined_with_directories_of_their_own() {
     let failed = cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run();
     assert_eq!(only_task(&failed)["status"], "failed", "{}", failed.stdout);
     assert!(!cli.project().join("other").exists());
+}
+
+#[test]
+fn a_check_writes_only_to_what_is_there() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    std::fs::create_dir_all(cli.project().join("src")).unwrap();
+    let checked = |writes: &str, check: &str| {
+        let check = format!("[[task.checks]]\nshell = true\ncommand = \"{check}\"\n");
+        write_plan(&cli, &(plan(ENFORCED, writes, "true") + &check));
+        only_task(&cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run())
+    };
+    let failed = checked("writes = [\"h\"]", "echo x > evil");
+    assert_eq!(failed["status"], "failed", "{failed}");
+    std::fs::write(cli.project().join("file"), "").unwrap();
+    let failed = checked("writes = [\"file\"]", "echo x > evil");
+    assert_eq!(failed["status"], "failed", "{failed}");
+    assert!(!cli.project().join("evil").exists());
+    let done = checked("writes = [\"file\", \"src\"]", "echo x > file && echo x > src/new");
+    assert_eq!((&done["status"], &done["evidence"]), (&"done".into(), &"verified".into()), "{done}");
+}
+
+#[test]
+fn a_scope_that_ends_with_a_slash_is_a_directory_and_opens_nothing_beside_it() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    let done = only_task(&run(&cli, ENFORCED, "writes = [\"new/inner/\"]", "echo x > new/inner/file"));
+    assert_eq!((&done["status"], &done["reason"]), (&"done".into(), &serde_json::Value::Null), "{done}");
+    let failed = only_task(&run(&cli, ENFORCED, "writes = [\"other/\"]", "echo x > beside"));
+    assert_eq!(failed["code"], "E_PERMISSION_DENIED", "{failed}");
+    assert!(!cli.project().join("beside").exists());
+    std::fs::write(cli.project().join("file"), "").unwrap();
+    let refused = only_task(&run(&cli, ENFORCED, "writes = [\"file/\"]", "true"));
+    assert!(refused["reason"].as_str().unwrap().contains("is in the way"), "{refused}");
+}
+
+#[test]
+fn a_plan_whose_scope_is_not_there_yet_is_warned_about() {
+    let cli = Cli::writ();
+    std::fs::create_dir_all(cli.project().join("src")).unwrap();
+    std::fs::write(cli.project().join("file"), "").unwrap();
+    write_plan(&cli, &plan(ENFORCED, "writes = [\"src\", \"file\", \"out/\", \"h\"]", "true"));
+    let shown = cli.run(["plan", "check", "plan.toml"]).success().stdout.clone();
+    let warnings: Vec<&str> = shown.lines().filter(|line| line.starts_with("warning")).collect();
+    assert_eq!(warnings.len(), 1, "{shown}");
+    assert!(warnings[0].contains("$.task[0].writes[3]: there is no `h` yet"), "{shown}");
 }
 
 #[expect(clippy::disallowed_methods, reason = "whether a tool is there is a matter of this machine")]

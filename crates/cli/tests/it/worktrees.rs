@@ -75,6 +75,33 @@ fn clones(cli: &Cli) -> Vec<Value> {
     rows.iter().map(|row| json!([row["worktree"]["name"], row["standing"], row["kept_because"]])).collect()
 }
 
+#[test]
+fn a_demanded_sandbox_keeps_a_clone_to_its_writes() {
+    let cli = project();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    let beside = task("iso", "mkdir docs; echo o > outside; echo i > docs/in", "writes = [\"docs\"]");
+    plan(&cli, "sandbox = \"enforce\"", &[beside]);
+    let failed = worked(&cli);
+    assert_eq!(failed[0][1], "failed", "{failed:?}");
+    assert!(failed[0][3].as_str().unwrap().contains("outside"), "{failed:?}");
+    assert!(!cli.project().join("outside").exists() && !cli.project().join("docs").exists());
+    let refused = cli.run(["rollback", "iso"]);
+    assert!(refused.stderr.contains("nothing of it came into the workspace"), "{refused}");
+}
+
+#[test]
+fn commits_in_a_clone_have_the_identity_that_the_repository_has() {
+    let cli = project();
+    git(&cli, &["config", "user.name", "Bob Clone"]);
+    git(&cli, &["config", "user.email", "bob@example.com"]);
+    let commit = "echo two > file && git commit -q -a -m mine && git log -1 --format='%an %ae'";
+    plan(&cli, "", &[task("a", commit, "writes = [\".\"]")]);
+    assert_eq!(worked(&cli), [json!(["a", "done", "claimed", null])]);
+    assert_eq!(git(&cli, &["log", "--no-merges", "-1", "--format=%an %ae"]), "Bob Clone bob@example.com");
+}
+
 const CHECK: &str = "[[task.checks]]\ncommand = [\"test\", \"-e\", \"file\"]";
 
 #[test]

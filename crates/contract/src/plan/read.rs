@@ -194,6 +194,7 @@ impl RawTask {
                 .unwrap_or_default(),
             writes: scopes(&self.writes, &format!("{at}.writes"), findings),
             reads: scopes(&self.reads, &format!("{at}.reads"), findings),
+            directories: directories(self.writes.iter().chain(&self.scratch)),
             scratch: scopes(&self.scratch, &format!("{at}.scratch"), findings),
             pins: scopes(&self.pins, &format!("{at}.pins"), findings),
             checks_may_change: self.checks_may_change,
@@ -287,6 +288,12 @@ fn scopes(texts: &[String], path: &str, findings: &mut Findings) -> Vec<Scope> {
         }
     }
     scopes
+}
+
+/// Those that end with a slash.
+fn directories<'t>(texts: impl Iterator<Item = &'t String>) -> Vec<Scope> {
+    let named = texts.filter(|text| text.trim_end().ends_with('/'));
+    named.filter_map(|text| Scope::parse(text, None).ok()).collect()
 }
 
 fn amount(usd: f64, at: &str, findings: &mut Findings) -> Option<MicroUsd> {

@@ -1,5 +1,6 @@
 //! The end of an attempt: the claim, the checks, the verdict, and what becomes of the task.
 
+use std::path::Path;
 use std::time::Duration;
 
 use contract::aee::Type;
@@ -13,6 +14,7 @@ use contract::domain::checkpoint::{self, Recovery};
 use contract::domain::money::MicroUsd;
 use contract::domain::report::CheckpointSeen;
 use contract::domain::rollback::Trigger;
+use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use ops::Result;
 use ops::run::journal::{Entry, Note};
@@ -52,6 +54,9 @@ impl Dispatcher<'_> {
         live.claims.warnings.extend(claims.warnings);
         let is_sandboxed = live.ended.in_force.as_ref().is_some_and(|in_force| in_force.sandbox.is_some());
         let printed = is_sandboxed.then(|| live.denials.told()).flatten();
+        let advice = printed.as_ref().and_then(|_| self.advice(task));
+        let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
+        let printed = printed.map(|told| format!("{told}{}", advice.unwrap_or_default()));
         live.ended.note_denied(printed.map(|told| live.hidden.one_line(&told)));
         let returned = with_denial(returned.claim, &live.ended);
         let forced = forced_failure(&live.ended, live.timeout);
@@ -79,6 +84,20 @@ impl Dispatcher<'_> {
             self.live_mut(task).outside = outside;
         }
         if succeeded { self.check_next(task, 0) } else { self.conclude(task) }
+    }
+
+    /// What would let the task write where it was denied, if that is in the workspace.
+    fn advice(&self, task: usize) -> Option<String> {
+        let path = Path::new(self.live[&task].denials.path()?);
+        let directory = self.directory(task);
+        let inside = directory.join(path);
+        let inside = inside.strip_prefix(directory).ok()?.to_str()?.to_owned();
+        let scope = Scope::parse(&inside, None).ok()?;
+        match inside.split('/').next() {
+            Some(".git") => Some("; `git = \"commit\"` lets the task commit".to_owned()),
+            _ if self.part(task).spec.writes.iter().any(|writes| writes.contains(&scope)) => None,
+            _ => Some(format!("; to allow it, add \"{scope}\" to the task's `writes`")),
+        }
     }
 
     /// Removes what an attempt's sandbox leaves behind.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use contract::aee::Type;
 use contract::continuity::state::TaskState;
 use contract::domain::attempt::AttemptId;
+use contract::domain::confinement::SandboxMode;
 use contract::domain::limits;
 use contract::domain::outside::{Interval, Outside, judge};
 use contract::domain::request::RequestId;
@@ -149,7 +150,12 @@ impl<'d> Dispatcher<'d> {
             others: &[],
             fold: wants.fold,
         };
-        Some(judge(&interval, candidate.paths.iter().map(String::as_str)))
+        let mut outside = judge(&interval, candidate.paths.iter().map(String::as_str));
+        if self.wanted(task).mode == SandboxMode::Enforce {
+            // Nobody else works in a clone, so what is there outside the scope is the task's.
+            outside.forbidden.append(&mut outside.undeclared);
+        }
+        Some(outside)
     }
 
     fn open_clone(&mut self, task: usize, attempt: &AttemptId) -> std::result::Result<(), Fault> {

@@ -7,6 +7,7 @@ use super::{Dispatcher, millis};
 use crate::executor::{Sign, Stdout, Stopped, sign_of};
 use crate::live::{Live, Phase};
 use crate::observer::{Observer, Progress};
+use crate::sandbox::Network;
 use crate::supervisor::logs::Stream;
 use crate::supervisor::{Exit, Report};
 use crate::verify::TOOK_TOO_LONG;
@@ -39,7 +40,11 @@ impl Dispatcher<'_> {
         live.last_sign_ms = now_ms;
         match report {
             Report::Started { in_force, .. } => {
-                live.denials.watch_network(in_force.is_proxied());
+                live.denials.watch_network(match &in_force {
+                    proxied if proxied.is_proxied() => Network::Proxied,
+                    closed if closed.is_closed() => Network::Closed,
+                    _ => Network::Open,
+                });
                 live.ended.in_force = Some(in_force);
                 (live.spec, live.parkings) = (None, 0);
             }

@@ -22,7 +22,7 @@ use serde_json::json;
 use super::inputs::InputDigests;
 use super::layers::Preparation;
 use super::selection::Selected;
-use super::{Committed, Dispatcher, millis};
+use super::{Committed, Dispatcher, directories, millis};
 use crate::executor::{Claims, Ended, Executor, Free, Lines, Prepared as Child, Reported, Work};
 use crate::inside::Inside;
 use crate::launcher::{Shortage, with_causes};
@@ -246,7 +246,8 @@ impl Dispatcher<'_> {
         spec.env.extend(own.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
         spec.stdin = prepared.stdin;
         spec.confinement.namespace = self.part(task).spec.namespace;
-        let (inside, refused) = match self.confine(task, &attempt, &mut spec) {
+        let made = directories::make(self.directory(task), &self.part(task).spec.directories);
+        let (inside, refused) = match made.and_then(|()| self.confine(task, &attempt, &mut spec)) {
             Ok(inside) => (inside, None),
             Err(reason) => (None, Some(reason)),
         };

@@ -8,7 +8,7 @@ use contract::secrets::Hidden;
 
 use super::failure;
 use crate::pipeline::l7_delegate::Claim;
-use crate::supervisor::InForce;
+use crate::supervisor::{InForce, NOT_LISTED};
 
 /// Denied hosts that a failure names.
 const HOSTS_NAMED_MAX: usize = 3;
@@ -66,17 +66,40 @@ impl Ended {
     /// Adds what the proxy denied to what the output says.
     pub(crate) fn note_denied(&mut self, printed: Option<String>) {
         let denied = self.network.iter().filter(|visit| visit.verdict == Verdict::Denied);
-        let hosts: Vec<String> = denied.map(|visit| format!("`{}`", visit.to)).collect();
-        let more = match hosts.len().saturating_sub(HOSTS_NAMED_MAX) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let named = hosts[..hosts.len().min(HOSTS_NAMED_MAX)].join(", ");
-        let by_proxy = (!hosts.is_empty())
-            .then(|| format!("the network allow-list of the sandbox denied {named}{more}"));
-        let both: Vec<String> = printed.into_iter().chain(by_proxy).collect();
-        self.denied = (!both.is_empty()).then(|| both.join("; "));
+        let (listed, elsewhere): (Vec<&Visit>, Vec<&Visit>) = denied.partition(|visit| is_unlisted(visit));
+        let by_list = named(&listed, |visit| format!("`{}`", visit.to));
+        let by_list = by_list.map(|hosts| format!("the network allow-list of the sandbox denied {hosts}"));
+        let by_address = named(&elsewhere, with_reason);
+        let by_address = by_address.map(|hosts| format!("the network proxy of the sandbox denied {hosts}"));
+        let all: Vec<String> = printed.into_iter().chain(by_list).chain(by_address).collect();
+        self.denied = (!all.is_empty()).then(|| all.join("; "));
     }
+
+    /// Hosts that may be reached and could not be.
+    fn unreached(&self) -> Option<String> {
+        let failed = self.network.iter().filter(|visit| visit.verdict == Verdict::Failed);
+        let hosts = named(&failed.collect::<Vec<_>>(), with_reason)?;
+        Some(format!("the network proxy of the sandbox could not reach {hosts}"))
+    }
+}
+
+fn is_unlisted(visit: &Visit) -> bool {
+    visit.reason.as_deref().is_none_or(|reason| reason == NOT_LISTED)
+}
+
+fn with_reason(visit: &Visit) -> String {
+    let reason = visit.reason.as_ref().map(|reason| format!(" ({reason})"));
+    format!("`{}`{}", visit.to, reason.unwrap_or_default())
+}
+
+/// The first of them, and how many there are more. `None` if there are none.
+fn named(visits: &[&Visit], told: impl Fn(&Visit) -> String) -> Option<String> {
+    let first: Vec<String> = visits.iter().take(HOSTS_NAMED_MAX).map(|visit| told(visit)).collect();
+    let more = match visits.len().saturating_sub(HOSTS_NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!first.is_empty()).then(|| format!("{}{more}", first.join(", ")))
 }
 
 /// The failure that follows from how the child ended, whatever it claims itself.
@@ -109,6 +132,10 @@ pub(crate) fn forced_failure(ended: &Ended, timeout: Duration) -> Option<Claim> 
 
 /// The same claim, or that a failure comes from the sandbox. An executor that names another reason knows better.
 pub(crate) fn with_denial(claim: Claim, ended: &Ended) -> Claim {
+    let claim = match (claim, ended.unreached()) {
+        (Claim::Failure { code, message }, Some(unreached)) => failure(&code, format!("{message}; {unreached}")),
+        (claim, _) => claim,
+    };
     match (claim, &ended.denied) {
         (Claim::Failure { code, message }, Some(denied))
             if code == "E_PROCESS_CRASH" || code == "E_UNKNOWN" =>
@@ -166,5 +193,20 @@ mod tests {
         let claim = with_denial(failure("E_PROCESS_CRASH", "exit 1"), &ended);
         assert_eq!(claim, failure("E_PERMISSION_DENIED", format!("exit 1; {expected}")));
         assert_eq!(with_denial(Claim::Success, &ended), Claim::Success);
+    }
+
+    #[test]
+    fn a_failure_after_a_host_that_leads_elsewhere_or_nowhere_says_why() {
+        let mut ended = Ended::default();
+        let hidden = Hidden::default();
+        let because = |reason: &str, visit| Visit { reason: Some(reason.to_owned()), ..visit };
+        ended.note_visit(&because("it leads to 127.0.1.1", visit("vm:80", Verdict::Denied, 1)), &hidden);
+        ended.note_visit(&because("no address", visit("gone:80", Verdict::Failed, 1)), &hidden);
+        ended.note_denied(None);
+        let expected = "the network proxy of the sandbox denied `vm:80` (it leads to 127.0.1.1)";
+        assert_eq!(ended.denied.as_deref(), Some(expected));
+        let unreached = "the network proxy of the sandbox could not reach `gone:80` (no address)";
+        let claim = with_denial(failure("E_PROCESS_CRASH", "exit 1"), &ended);
+        assert_eq!(claim, failure("E_PERMISSION_DENIED", format!("exit 1; {unreached}; {expected}")));
     }
 }

@@ -130,11 +130,16 @@ fn judge(tasks: &[(Task, Vec<Attempt>)], end: &End) -> (RunState, &'static str, 
         }
         End::Worked if failed + canceled + done < tasks.len() => {
             let waiting = tasks.len() - failed - canceled - done;
-            (
-                RunState::Stopped,
-                "PARTIAL_SUCCESS",
-                format!("{waiting} of {} tasks wait for a person", tasks.len()),
-            )
+            // The others only wait for these.
+            let blocked = count(Status::Blocked);
+            let (blocked, more) = match waiting.saturating_sub(blocked) {
+                0 => (waiting, String::new()),
+                _ if blocked == 0 => (waiting, String::new()),
+                1 => (blocked, ", 1 waits for other tasks".to_owned()),
+                more => (blocked, format!(", {more} wait for other tasks")),
+            };
+            let reason = format!("{blocked} of {} tasks wait for a person{more}", tasks.len());
+            (RunState::Stopped, "PARTIAL_SUCCESS", reason)
         }
         End::Worked => {
             let signal = if done > 0 { "PARTIAL_SUCCESS" } else { "FAILURE" };

@@ -7,14 +7,39 @@ const PHRASES: &[&str] =
     &["permission denied", "read-only file system", "operation not permitted", "device or resource busy"];
 
 /// How programs report that they went another way than through the proxy.
-const NETWORK_PHRASES: &[&str] = &["network is unreachable", "enetunreach"];
+const PROXY_PHRASES: &[&str] = &["network is unreachable", "enetunreach"];
+/// How programs report that they cannot reach a network at all.
+const NETWORK_PHRASES: &[&str] = &[
+    "network is unreachable",
+    "enetunreach",
+    "could not connect",
+    "couldn't connect",
+    "failed to connect",
+    "unable to connect",
+    "could not resolve",
+    "couldn't resolve",
+    "name resolution",
+    "name or service not known",
+    "unable to resolve",
+    "eai_again",
+    "enotfound",
+];
+
+/// What the network of a child is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Network {
+    #[default]
+    Open,
+    /// The proxy is the only way out.
+    Proxied,
+    Closed,
+}
 
 /// Looks for the first denial in what a child prints.
 #[derive(Debug, Default)]
 pub(crate) struct Denials {
     line: Vec<u8>,
-    /// Whether the proxy is the only way to the network.
-    is_proxied: bool,
+    network: Network,
     first: Option<Denied>,
 }
 
@@ -26,9 +51,17 @@ enum Denied {
 }
 
 impl Denials {
-    /// Where the proxy is the only way to the network, one that cannot be reached was denied.
-    pub(crate) fn watch_network(&mut self, is_proxied: bool) {
-        self.is_proxied = is_proxied;
+    /// Where the network is not open, one that cannot be reached was denied.
+    pub(crate) fn watch_network(&mut self, network: Network) {
+        self.network = network;
+    }
+
+    /// The path that was denied, where it is known.
+    pub(crate) fn path(&self) -> Option<&str> {
+        match self.first.as_ref()? {
+            Denied::Path(path) => Some(path),
+            Denied::PathUnknown | Denied::Network => None,
+        }
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {
@@ -47,8 +80,13 @@ impl Denials {
     fn look(&mut self) {
         let line = std::mem::take(&mut self.line);
         let line = String::from_utf8_lossy(&line);
-        let network = || (self.is_proxied && says(&line, NETWORK_PHRASES)).then_some(Denied::Network);
-        self.first = denied(&line).or_else(network);
+        let phrases = match self.network {
+            Network::Open => &[],
+            Network::Proxied => PROXY_PHRASES,
+            Network::Closed => NETWORK_PHRASES,
+        };
+        let network = says(&line, phrases).then_some(Denied::Network);
+        self.first = network.or_else(|| denied(&line));
     }
 
     /// What was denied, for people.
@@ -59,9 +97,12 @@ impl Denials {
         let what = match self.first.as_ref()? {
             Denied::Path(path) => format!("`{path}`"),
             Denied::PathUnknown => "path unknown".to_owned(),
-            Denied::Network => {
-                "the network can be reached only through HTTP_PROXY and HTTPS_PROXY".to_owned()
-            }
+            Denied::Network => match self.network {
+                Network::Closed => "the network, because the task has `network = \"none\"`".to_owned(),
+                Network::Open | Network::Proxied => {
+                    "the network can be reached only through HTTP_PROXY and HTTPS_PROXY".to_owned()
+                }
+            },
         };
         Some(format!("access was denied in the sandbox: {what}"))
     }
@@ -87,8 +128,33 @@ fn path_in(line: &str) -> Option<String> {
     }
     let is_edge = |c: char| matches!(c, ':' | ',' | ';' | '(' | ')' | '[' | ']');
     let words = line.split_whitespace().map(|word| word.trim_matches(is_edge));
-    words.filter(|word| word.contains('/')).max_by_key(|word| word.starts_with('/')).map(str::to_owned)
+    let absolute = words.filter(|word| word.contains('/')).max_by_key(|word| word.starts_with('/'));
+    absolute.map(str::to_owned).or_else(|| relative_in(line))
 }
+
+/// Shells name a file right before what happened to it: `sh: 1: cannot create Makefile: Read-only file system`.
+fn relative_in(line: &str) -> Option<String> {
+    let lower = line.to_lowercase();
+    let end = PHRASES.iter().filter_map(|phrase| lower.find(phrase)).min()?;
+    // The lower case of a letter may have another length.
+    let (before, name) = line.get(..end)?.trim_end().strip_suffix(':')?.rsplit_once(": ")?;
+    let name = VERBS.iter().find_map(|verb| name.strip_prefix(verb)).unwrap_or(name);
+    let is_word = !name.is_empty() && !name.contains(char::is_whitespace);
+    let is_number = name.chars().all(|c| c.is_ascii_digit());
+    let is_label = ["error", "fatal", "warning"].contains(&name.to_lowercase().as_str());
+    (is_word && !is_number && !is_label && !before.is_empty()).then(|| name.to_owned())
+}
+
+/// What shells and tools say they could not do to a file.
+const VERBS: &[&str] = &[
+    "cannot create ",
+    "can't create ",
+    "cannot open ",
+    "can't open ",
+    "cannot overwrite ",
+    "cannot touch ",
+    "cannot remove ",
+];
 
 #[cfg(test)]
 mod tests {
@@ -104,7 +170,12 @@ mod tests {
             ("Error: EACCES: permission denied, open '/etc/x'", Some("/etc/x")),
             ("bash: ./../x: Permission denied", Some("./../x")),
             ("mv: cannot move '.git' to 'x': Device or resource busy", Some(".git")),
+            ("sh: 1: cannot create Makefile: Read-only file system", Some("Makefile")),
+            ("bash: line 1: nope: Read-only file system", Some("nope")),
             ("Error: Permission denied (os error 13)", None),
+            ("git: fatal: Permission denied", None),
+            ("sh: 1: Permission denied", None),
+            ("ssh: connect to host x port 22: Permission denied", None),
         ];
         for (line, path) in cases {
             let expected = path.map_or(Denied::PathUnknown, |path| Denied::Path(path.to_owned()));
@@ -114,15 +185,20 @@ mod tests {
     }
 
     #[test]
-    fn a_network_that_cannot_be_reached_was_denied_only_where_there_is_a_proxy() {
-        let told = |is_proxied: bool| {
+    fn a_network_that_cannot_be_reached_was_denied_only_where_it_is_not_open() {
+        let told = |network: Network, printed: &[u8]| {
             let mut denials = Denials::default();
-            denials.watch_network(is_proxied);
-            denials.push(b"connect: Network is unreachable\n");
+            denials.watch_network(network);
+            denials.push(printed);
             denials.told()
         };
-        assert_eq!(told(false), None);
-        assert!(told(true).is_some_and(|told| told.contains("HTTPS_PROXY")));
+        let unreachable = b"connect: Network is unreachable\n";
+        assert_eq!(told(Network::Open, unreachable), None);
+        assert!(told(Network::Proxied, unreachable).is_some_and(|told| told.contains("HTTPS_PROXY")));
+        for printed in [&unreachable[..], b"curl: (7) Failed to connect to example.com port 443", b"EAI_AGAIN"] {
+            let closed = told(Network::Closed, printed);
+            assert!(closed.is_some_and(|told| told.contains("network = \"none\"")));
+        }
     }
 
     #[test]

@@ -62,6 +62,7 @@ const CREDENTIALS: &[&str] = &[
 /// What scopes open for writing.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Opened {
+    /// Directories, and files that are opened alone.
     pub(super) directories: Vec<PathBuf>,
     /// The scopes themselves, where they really are.
     pub(super) scopes: Vec<PathBuf>,
@@ -71,14 +72,22 @@ pub(super) struct Opened {
     pub(super) pinned: BTreeSet<PathBuf>,
 }
 
-/// What is opened for these scopes. For a file it is its directory: programs replace files instead of writing to them. What
-/// else is there is held.
+/// How much a scope opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opens {
+    /// For a file its directory: programs replace files instead of writing to them.
+    ForNewFiles,
+    /// What is there, and nothing beside it.
+    WhatIsThere,
+}
+
+/// What is opened for these scopes. What else is in an opened directory is held.
 pub(super) fn opened<'s>(
     workspace: &Path,
-    scopes: impl Iterator<Item = &'s Scope>,
+    scopes: impl Iterator<Item = (&'s Scope, Opens)>,
 ) -> Result<Opened, String> {
     let (mut directories, mut wanted, mut partly) = (Vec::new(), Vec::new(), Vec::new());
-    for scope in scopes {
+    for (scope, opens) in scopes {
         let path = workspace.join(scope.as_str());
         let existing = path.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("/"));
         let real = existing.canonicalize().map_err(|error| format!("{}: {error}", existing.display()))?;
@@ -94,13 +103,24 @@ pub(super) fn opened<'s>(
             ));
         }
         let rest = path.strip_prefix(existing).expect("BUG: it is one of its ancestors");
-        if rest.as_os_str().is_empty() {
-            wanted.push(real.clone());
-        } else {
-            wanted.push(real.join(rest));
-            partly.push(real.clone());
+        match opens {
+            _ if rest.as_os_str().is_empty() => {
+                wanted.push(real.clone());
+                directories.push(real);
+            }
+            Opens::ForNewFiles => {
+                wanted.push(real.join(rest));
+                partly.push(real.clone());
+                directories.push(real);
+            }
+            Opens::WhatIsThere => {
+                let file = real.join(rest);
+                if file.symlink_metadata().is_ok_and(|found| found.is_file()) {
+                    wanted.push(file.clone());
+                    directories.push(file);
+                }
+            }
         }
-        directories.push(real);
     }
     for list in [&mut directories, &mut partly] {
         list.sort();
@@ -195,6 +215,12 @@ pub(super) fn programs(argv: &[OsString], environment: &BTreeMap<OsString, OsStr
 pub(super) fn temporary_files(argv: &[OsString]) -> impl Iterator<Item = PathBuf> {
     let named = argv.iter().map(PathBuf::from).filter(|path| path.starts_with("/tmp"));
     named.filter(|path| path.symlink_metadata().is_ok_and(|found| found.is_file()))
+}
+
+/// Whether a path is, or leads to, something that must not be seen: naming it in a command does not open it.
+pub(super) fn is_hidden(path: &Path, hidden: &[OsString]) -> bool {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    hidden.iter().any(|hidden| real.starts_with(hidden))
 }
 
 /// The store with its key, logs and indexes, and the user's credentials.

@@ -44,9 +44,9 @@ fn writing_is_opened_by_directory_and_never_outside_the_workspace() {
     for name in ["src/b.rs", "top"] {
         std::fs::write(workspace.join(name), "").unwrap();
     }
-    let opened = |scopes: &[&str]| {
+    let opened = |scopes: &[&str], opens| {
         let scopes: Vec<Scope> = scopes.iter().map(|text| scope(text)).collect();
-        let opened = paths::opened(&workspace, scopes.iter())?;
+        let opened = paths::opened(&workspace, scopes.iter().map(|scope| (scope, opens)))?;
         let short = |list: &mut dyn Iterator<Item = &PathBuf>| {
             let names = list.map(|path| path.strip_prefix(&workspace).unwrap().display().to_string());
             names.collect::<Vec<_>>().join(" ")
@@ -63,9 +63,11 @@ fn writing_is_opened_by_directory_and_never_outside_the_workspace() {
         (&["top", "src/inner/new"], [" src/inner", "src/a.rs src/b.rs", "src src/inner"]),
     ];
     for (scopes, expected) in cases {
-        assert_eq!(opened(scopes), Ok(expected.map(str::to_owned)), "{scopes:?}");
+        assert_eq!(opened(scopes, Opens::ForNewFiles), Ok(expected.map(str::to_owned)), "{scopes:?}");
     }
-    assert_eq!(opened(&["away/x"]), Err("`away/x` leads out of the workspace".to_owned()));
+    let there = opened(&["src/a.rs", "src/inner", "src/new", "none"], Opens::WhatIsThere);
+    assert_eq!(there, Ok(["src/a.rs src/inner", "", ""].map(str::to_owned)));
+    assert_eq!(opened(&["away/x"], Opens::ForNewFiles), Err("`away/x` leads out of the workspace".to_owned()));
 }
 
 #[test]

@@ -50,6 +50,12 @@ impl InForce {
         self.sandbox.as_ref().is_some_and(|sandbox| sandbox.reachable.is_some())
     }
 
+    /// Whether no network can be reached.
+    pub fn is_closed(&self) -> bool {
+        let network = self.sandbox.as_ref().map(|sandbox| &sandbox.network);
+        network == Some(&Part::On) && !self.is_proxied()
+    }
+
     /// As it is stored and shown.
     pub fn words(&self) -> BTreeMap<String, String> {
         let namespace = (confinement::NAMESPACE.to_owned(), self.namespace.to_string());

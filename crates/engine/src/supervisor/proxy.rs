@@ -42,6 +42,9 @@ const REMOVED: &[&str] = &["ALL_PROXY", "all_proxy", "FTP_PROXY", "ftp_proxy"];
 /// Lets node take the variables as other programs do.
 const NODE_VARIABLE: &str = "NODE_USE_ENV_PROXY";
 
+/// Why a host is denied that no rule names.
+pub(crate) const NOT_LISTED: &str = "it is not in the allow-list";
+
 /// What may be reached.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

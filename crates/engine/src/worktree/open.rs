@@ -156,6 +156,9 @@ impl Worktree {
         let clone = Repo::none(runner, &tree);
         let branch = format!("writ/{}", contract::domain::worktree::part_name(&self.record.name));
         clone.ask(&["checkout", "--quiet", "-B", &branch, base, "--"])?;
+        for (name, value) in identity(workspace) {
+            clone.ask(&["config", &name, &value])?;
+        }
         // An agent's push must not change the workspace's branches.
         clone.ask(&["config", "remote.origin.pushurl", "/dev/null"])?;
         let private = self.private(runner);
@@ -193,6 +196,15 @@ impl Worktree {
         }
         Ok(())
     }
+}
+
+/// Who commits in the workspace, where its repository says so itself. In the clone the same person does.
+fn identity(workspace: &Repo<'_>) -> Vec<(String, String)> {
+    let words = ["config", "--local", "--null", "--get-regexp", "^user\\.(name|email)$"];
+    // It is an error that nothing is set.
+    let entries = workspace.names(&words).unwrap_or_default();
+    let entries = entries.iter().filter_map(|entry| entry.split_once('\n'));
+    entries.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 /// The clone in a directory, if it was made completely.

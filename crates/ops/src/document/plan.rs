@@ -31,7 +31,8 @@ impl Verb for Check {
         let reading = Reading { name: request.name.clone(), now: cx.now().at, ..Reading::default() };
         let understood = understand(&request.document.bytes(), &request.directory, &reading, &executors)?;
         let host = cx.host();
-        Ok(Answer::of(&understood, |root, paths| host.digests(root, paths)))
+        let is_directory = |root: &str, path: &str| host.is_directory(root, path);
+        Ok(Answer::of(&understood, |root, paths| host.digests(root, paths), is_directory))
     });
 }
 
@@ -67,8 +68,12 @@ pub struct Warning {
 }
 
 impl Answer {
-    /// `digests` looks at paths of the workspace.
-    pub fn of(understood: &Understood, digests: impl Fn(&str, &[&str]) -> Digests) -> Self {
+    /// `digests` and `is_directory` look at paths of the workspace.
+    pub fn of(
+        understood: &Understood,
+        digests: impl Fn(&str, &[&str]) -> Digests,
+        is_directory: impl Fn(&str, &str) -> bool,
+    ) -> Self {
         let tasks = &understood.intake.plan.tasks;
         let workspace = &understood.workspace;
         let warn = |(index, task): (usize, &PlanTask)| {
@@ -79,8 +84,13 @@ impl Answer {
             let found = if wanted.is_empty() { Digests::new() } else { digests(workspace, &wanted) };
             let missing = missing_pins(index, task, &found);
             let unconfined = without_sandbox(index, task);
+            let is_there = |scope: &Scope| {
+                let digest = || digests(workspace, &[scope.as_str()]).remove(scope.as_str());
+                is_directory(workspace, scope.as_str()) || digest().is_some_and(|digest| digest != pins::ABSENT)
+            };
+            let opened = missing_scopes(index, task, is_there);
             let written = warning(index, task, workspace, (&paths, &found));
-            missing.into_iter().chain(unconfined).chain(written)
+            missing.into_iter().chain(unconfined).chain(opened).chain(written)
         };
         Self {
             kind: understood.intake.kind.as_str().to_owned(),
@@ -121,6 +131,22 @@ fn without_sandbox(index: usize, task: &PlanTask) -> Option<Warning> {
         rule: "no_sandbox".to_owned(),
         message: "has no effect, because the task has no sandbox".to_owned(),
     })
+}
+
+/// A sandbox has no rule for a file that is not there: it opens the directory that would have it.
+fn missing_scopes(index: usize, task: &PlanTask, is_there: impl Fn(&Scope) -> bool) -> Vec<Warning> {
+    if task.sandbox != Some(SandboxMode::Enforce) {
+        return Vec::new();
+    }
+    let warn = |(place, scope): (usize, &Scope)| Warning {
+        path: format!("$.task[{index}].writes[{place}]"),
+        rule: "scope_missing".to_owned(),
+        message: format!(
+            "there is no `{scope}` yet: the task can make other new files beside it; if it is a directory, write `{scope}/`"
+        ),
+    };
+    let is_open = |(_, scope): &(usize, &Scope)| !task.directories.contains(scope) && !is_there(scope);
+    task.writes.iter().enumerate().filter(is_open).map(warn).collect()
 }
 
 /// The task may write what its checks use: if it does, its done is only claimed.

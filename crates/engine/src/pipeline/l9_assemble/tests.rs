@@ -42,8 +42,11 @@ fn the_ends_of_the_tasks_decide_about_the_run() {
     assert_worked(&tasks, RunState::Failed, "PARTIAL_SUCCESS: 1 of 3 tasks done, 1 failed, 1 canceled");
     let tasks = [failed.clone()];
     assert_worked(&tasks, RunState::Failed, "FAILURE: 0 of 1 tasks done, 1 failed, 0 canceled");
-    let tasks = [failed, blocked];
+    let tasks = [failed, blocked.clone()];
     assert_worked(&tasks, RunState::Stopped, "PARTIAL_SUCCESS: 1 of 2 tasks wait for a person");
+    let tasks = [blocked, ended(6, Status::Todo, None)];
+    let expected = "PARTIAL_SUCCESS: 1 of 2 tasks wait for a person, 1 waits for other tasks";
+    assert_worked(&tasks, RunState::Stopped, expected);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags};
 use super::head::{self, Fault, Request};
 use super::reach;
 use super::relay::{self, Sends};
-use super::{Door, Shared};
+use super::{Door, NOT_LISTED, Shared};
 
 const TUNNEL: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
@@ -68,7 +68,7 @@ fn answer(client: &TcpStream, shared: &Shared, permit: &Arc<()>) {
             client,
             shared,
             &to,
-            (Verdict::Denied, "it is not in the allow-list".to_owned()),
+            (Verdict::Denied, NOT_LISTED.to_owned()),
             &told,
         );
     }

@@ -214,8 +214,9 @@ fn cover_directories(keeps: &[PathBuf], writes: &mut Option<Vec<OsString>>) -> R
 
 fn cover(directory: &Path, kind: Cover, keeps: &[PathBuf]) -> Result<(), String> {
     let named = |error: io::Error| format!("an empty {}: {error}", directory.display());
-    if !mounts::can_cover(directory, keeps) {
-        return Err(format!("the workspace is not below {}", directory.display()));
+    if let Some(needed) = keeps.iter().find(|keep| directory.starts_with(keep)) {
+        let (directory, needed) = (directory.display(), needed.display());
+        return Err(format!("{directory} cannot be hidden, because the task needs all of {needed}"));
     }
     mounts::cover(directory, kind, keeps).map_err(named)
 }

@@ -59,11 +59,6 @@ pub(super) fn cover(target: &Path, kind: Cover, keeps: &[PathBuf]) -> io::Result
     if kind == Cover::Veil { make_read_only(target, Depth::This) } else { Ok(()) }
 }
 
-/// Whether a directory can be covered without hiding one of these from those who need it.
-pub(super) fn can_cover(target: &Path, needed: &[PathBuf]) -> bool {
-    !needed.iter().any(|path| target.starts_with(path))
-}
-
 /// A mount that is in no directory at the moment.
 struct Kept<'k> {
     path: &'k Path,
