@@ -280,6 +280,10 @@ impl Config {
             refuse_own_sandbox(&value, &project)?;
             aop::take_of_project(self, &value, &project)?;
             self.take(&value, &project)?;
+            if value.get("executors").is_some() {
+                let said = "ignored: only the user's configuration names programs".to_owned();
+                self.sources.push(("executors".to_owned(), said, project.clone()));
+            }
             for check in checks_of(&value, &project)? {
                 self.sources.push(("checks".to_owned(), check.line(), project.clone()));
             }

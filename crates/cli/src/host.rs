@@ -63,7 +63,8 @@ pub(crate) fn store_path(globals: &Globals) -> Result<PathBuf> {
     let path = given.map_or_else(default_store_path, Ok)?;
     if is_hidden && std::fs::File::open(&path).is_err() {
         let message = "the store cannot be reached from inside a sandbox";
-        return Err(Error::new(ErrorCode::StoreUnavailable, message).hint(ops::inside::OPEN_COMMANDS));
+        // Nothing changes that, so it is no use to come back later.
+        return Err(Error::new(ErrorCode::Denied, message).hint(ops::inside::OPEN_COMMANDS));
     }
     Ok(path)
 }

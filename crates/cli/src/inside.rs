@@ -32,6 +32,11 @@ pub(crate) fn socket(globals: &Globals) -> Option<PathBuf> {
     host::means_hidden_store(globals).then_some(socket)
 }
 
+/// The task whose sandbox this process is in.
+pub(crate) fn own_task(globals: &Globals) -> Option<String> {
+    socket(globals).and_then(|_| env::get("WRIT_TASK"))
+}
+
 /// Calls a verb over the socket. The engine's process outside answers, as the task whose sandbox this is.
 pub(crate) fn call<V: Verb>(socket: &Path, key: Option<&Key>, request: &V::Request) -> Result<V::Answer> {
     let wait = if V::NAME == ops::run::submit::Submit::NAME { RUN_WAIT_MAX } else { ANSWER_WAIT_MAX };

@@ -213,7 +213,11 @@ fn error_text(error: &Error) -> String {
     {
         for finding in findings {
             let field = |name: &str| finding.get(name).and_then(Value::as_str).unwrap_or("");
-            text.push_str(&format!("  {}: {}\n", one_line(field("path")), one_line(field("message"))));
+            let line = format!("{}: {}", one_line(field("path")), one_line(field("message")));
+            // The first line names the first one.
+            if !text.contains(&line) {
+                text.push_str(&format!("  {line}\n"));
+            }
         }
     }
     // The end of what a failed check printed.

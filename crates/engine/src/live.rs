@@ -1,5 +1,6 @@
 //! One running task: its process, what it printed, and how long it may take.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use contract::domain::attempt::{Limited, NewAttempt, SessionTotal, Taken};
@@ -73,6 +74,8 @@ pub(crate) struct Live {
     pub(crate) heartbeat: Option<Timestamp>,
     /// How often its executor or a check could not be started for want of something.
     pub(crate) parkings: u32,
+    /// What its plan asks for and does not get, by what it is about.
+    pub(crate) overruled: BTreeMap<String, String>,
 }
 
 pub(crate) enum Phase {

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use contract::domain::confinement::{Ceiling, GitUse, Namespace, NetworkUse, SandboxMode};
+use contract::domain::confinement::{self, Ceiling, GitUse, Namespace, NetworkUse, SandboxMode};
 use contract::domain::network::HostRule;
 use contract::domain::scope::Scope;
 use contract::plan::{FileAccess, PlanTask};
@@ -149,6 +149,28 @@ impl<'w> Wanted<'w> {
     #[must_use]
     pub(crate) fn for_checks(self) -> Self {
         Self { opens: Opens::WhatIsThere, ..self }
+    }
+
+    /// What a task's plan asks for and does not get, and what it goes without, by what it is about.
+    pub(crate) fn overruled(&self, spec: &PlanTask) -> BTreeMap<String, String> {
+        let mut told = BTreeMap::new();
+        let mut tell = |what: &str, said: String| told.insert(what.to_owned(), said);
+        match (self.mode, spec.sandbox) {
+            (SandboxMode::Off, _) => {
+                tell(confinement::SANDBOX, "off".to_owned());
+                if !self.network.is_full() {
+                    let said =
+                        format!("not limited: `network = \"{}\"` needs a sandbox", self.network.as_str());
+                    tell("network", said);
+                }
+            }
+            (mode, Some(SandboxMode::Off)) => {
+                let said = format!("{} instead of off, as the configuration demands", mode.as_str());
+                tell(confinement::SANDBOX, said);
+            }
+            (SandboxMode::Prefer | SandboxMode::Enforce, _) => {}
+        }
+        told
     }
 
     fn scopes(&self) -> impl Iterator<Item = (&'w Scope, Opens)> + use<'w> {

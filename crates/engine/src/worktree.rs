@@ -41,11 +41,11 @@ const MERGED: &str = "refs/heads/merged";
 pub enum Fault {
     #[error("no clones are kept here")]
     Nowhere,
-    #[error("the repository has no commit yet")]
+    #[error("the repository has no commit yet, which a clone needs: `git commit` first")]
     NoCommit,
     #[error("clones would be inside the workspace, beside the store; keep the store elsewhere")]
     Inside,
-    #[error("the workspace has uncommitted changes, which a clone would not have: {0}")]
+    #[error("the workspace has uncommitted changes, which a clone would not have; commit or stash them: {0}")]
     Uncommitted(String),
     #[error("{} clones are kept, and all of them are needed", limits::WORKTREES_MAX)]
     TooMany,

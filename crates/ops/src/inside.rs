@@ -152,7 +152,9 @@ fn not_own(name: &str) -> Error {
 }
 
 fn not_open(verb: &str) -> Error {
-    let message = format!("`{verb}` is not open to a task in a sandbox");
+    let command = registry::find(verb).map(|entry| entry.command).filter(|command| !command.is_empty());
+    let named = command.map_or_else(|| verb.to_owned(), |command| format!("writ {command}"));
+    let message = format!("`{named}` is not open to a task in a sandbox");
     Error::new(ErrorCode::Denied, message).hint(OPEN_COMMANDS)
 }
 

@@ -10,6 +10,7 @@ pub mod undo;
 
 use contract::domain::attempt::{Attempt, AttemptId};
 use contract::domain::code::ErrorCode;
+use contract::domain::confinement::GitUse;
 use contract::domain::limits;
 use contract::domain::rollback::{Covered, Direction, FileResult, FileStatus, NotCovered, covered};
 use contract::domain::run::Run;
@@ -80,6 +81,11 @@ impl Subject {
 
     pub(crate) fn ids(&self) -> Vec<AttemptId> {
         self.attempts.iter().map(|attempt| attempt.begun.id.clone()).collect()
+    }
+
+    /// Whether the task could commit in the workspace.
+    fn keeps_commits(&self) -> bool {
+        self.task.part.as_ref().is_some_and(|part| part.spec.git == GitUse::Commit)
     }
 
     pub(crate) fn name(&self) -> String {

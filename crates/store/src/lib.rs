@@ -58,7 +58,7 @@ pub use files::{files_of, is_store, names_of};
 pub use focus::{TakeableState, TaskSearch};
 pub use key::StoreKey;
 pub use requests::StoredAnswer;
-pub use runs::RunFilter;
+pub use runs::{NewestRun, RunFilter};
 pub use salvage::{Salvaged, salvage};
 use standing::Standing;
 pub use substance::EventScope;

@@ -84,10 +84,14 @@ impl Tx<'_> {
     }
 
     /// The ids of the newest runs, each with its workspace, newest first. Reads only the index.
-    pub fn newest_runs(&self, limit: usize) -> Result<Vec<(String, String)>> {
-        let mut statement =
-            self.prepare("SELECT id, workspace FROM runs ORDER BY created_at DESC, id DESC LIMIT ?1")?;
-        let runs = statement.query_map([rows(limit)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    pub fn newest_runs(&self, limit: usize) -> Result<Vec<NewestRun>> {
+        let mut statement = self.prepare(
+            "SELECT id, workspace, asked ->> '$.parent_run' IS NOT NULL FROM runs
+             ORDER BY created_at DESC, id DESC LIMIT ?1",
+        )?;
+        let run =
+            |row: &Row<'_>| Ok(NewestRun { id: row.get(0)?, workspace: row.get(1)?, is_nested: row.get(2)? });
+        let runs = statement.query_map([rows(limit)], run)?;
         Ok(runs.collect::<rusqlite::Result<_>>()?)
     }
 
@@ -97,6 +101,15 @@ impl Tx<'_> {
             .execute(params![run.as_str(), lease.boot_id, lease.until_millis])?;
         Ok(())
     }
+}
+
+/// A run, as far as names need it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewestRun {
+    pub id: String,
+    pub workspace: String,
+    /// Whether a task of another run started it.
+    pub is_nested: bool,
 }
 
 fn run_of(row: &Row<'_>) -> Result<Run> {

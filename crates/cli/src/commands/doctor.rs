@@ -35,11 +35,21 @@ const DISK_FILES_MIN: u64 = 100;
 struct Look {
     what: &'static str,
     well: bool,
+    /// Nothing is broken, but somebody may want to change it.
+    warns: bool,
     said: String,
 }
 
+impl Look {
+    fn new(what: &'static str, well: bool, said: String) -> Self {
+        Self { what, well, warns: false, said }
+    }
+}
+
 pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let mut looks = vec![supervision(), namespaces::look(), sandbox::look(), configuration()];
+    let config = config::load(&host::absolute(".".into()));
+    let mut looks = vec![supervision(), namespaces::look(), sandbox::look(config.as_ref().ok())];
+    looks.push(configuration(config));
     let path = host::store_path(globals)?;
     looks.push(disk(&path));
     let mut damaged = false;
@@ -54,19 +64,26 @@ pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCo
             }
             Err(error) => {
                 damaged = error.code == ErrorCode::Corrupt;
-                looks.push(Look { what: "store", well: false, said: error.to_string() });
+                looks.push(Look::new("store", false, error.to_string()));
             }
         }
     } else {
         let said = format!("none yet at {}; the first command makes it", path.display());
-        looks.push(Look { what: "store", well: true, said });
+        looks.push(Look::new("store", true, said));
     }
     let well = looks.iter().all(|look| look.well);
-    let data: Vec<_> =
-        looks.iter().map(|look| json!({"what": look.what, "ok": look.well, "message": look.said})).collect();
+    let data: Vec<_> = looks
+        .iter()
+        .map(|look| json!({"what": look.what, "ok": look.well, "warning": look.warns, "message": look.said}))
+        .collect();
     let printed = output.answer(&json!({"ok": well, "looks": data}), || {
         let line = |look: &Look| {
-            format!("{:<4} {:<14} {}\n", if look.well { "ok" } else { "BAD" }, look.what, look.said)
+            let state = match look {
+                Look { well: false, .. } => "BAD",
+                Look { warns: true, .. } => "warn",
+                Look { .. } => "ok",
+            };
+            format!("{state:<4} {:<14} {}\n", look.what, look.said)
         };
         looks.iter().map(line).collect()
     });
@@ -76,15 +93,11 @@ pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCo
 
 fn supervision() -> Look {
     match engine::supervisor::become_subreaper() {
-        Ok(()) if cfg!(target_os = "linux") => Look {
-            what: "supervision",
-            well: true,
-            said: "every descendant of a task can be ended".to_owned(),
-        },
-        Ok(()) => {
-            Look { what: "supervision", well: true, said: "only process groups can be ended here".to_owned() }
+        Ok(()) if cfg!(target_os = "linux") => {
+            Look::new("supervision", true, "every descendant of a task can be ended".to_owned())
         }
-        Err(error) => Look { what: "supervision", well: false, said: format!("no child subreaper: {error}") },
+        Ok(()) => Look::new("supervision", true, "only process groups can be ended here".to_owned()),
+        Err(error) => Look::new("supervision", false, format!("no child subreaper: {error}")),
     }
 }
 
@@ -97,11 +110,11 @@ fn disk(store: &Path) -> Look {
             // Some file systems have no fixed number of files, and say 0 of 0.
             let files = (found.f_files > 0).then_some(found.f_favail);
             let (well, said) = room(bytes, files, found.f_flag.contains(StatVfsMountFlags::RDONLY));
-            Look { what: "disk", well, said }
+            Look::new("disk", well, said)
         }
         Err(error) => {
             let said = format!("could not be looked at: {}: {error}", there.display());
-            Look { what: "disk", well: false, said }
+            Look::new("disk", false, said)
         }
     }
 }
@@ -131,13 +144,13 @@ fn size(bytes: u64) -> String {
     }
 }
 
-fn configuration() -> Look {
-    match config::load(&host::absolute(".".into())) {
+fn configuration(config: Result<config::Config>) -> Look {
+    match config {
         Ok(config) => {
             let said = format!("{} values configured", config.sources.len());
-            Look { what: "configuration", well: true, said }
+            Look::new("configuration", true, said)
         }
-        Err(error) => Look { what: "configuration", well: false, said: error.to_string() },
+        Err(error) => Look::new("configuration", false, error.to_string()),
     }
 }
 
@@ -172,8 +185,8 @@ fn store(cx: &mut Context) -> Result<(Vec<Look>, bool)> {
         }
     };
     let mut looks = vec![
-        Look { what: "store", well: found.damage.is_empty() && found.schema.is_empty(), said: file },
-        Look { what: "log", well: log_is_whole && found.damage.is_empty(), said },
+        Look::new("store", found.damage.is_empty() && found.schema.is_empty(), file),
+        Look::new("log", log_is_whole && found.damage.is_empty(), said),
         beside::seal(&found),
     ];
     if !found.damage.is_empty() {
@@ -194,7 +207,7 @@ fn store(cx: &mut Context) -> Result<(Vec<Look>, bool)> {
         [] => format!("no run lost its engine; {} crew ledgers are open", ledgers.len()),
         ids => format!("continue with `writ run --continue`: {}", ids.join(" ")),
     };
-    looks.push(Look { what: "runs", well: orphaned.is_empty(), said });
+    looks.push(Look::new("runs", orphaned.is_empty(), said));
     Ok((looks, !found.is_clean()))
 }
 

@@ -34,7 +34,11 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         Request { task_id: which, run: None }
     };
     let reset = host::call_on::<Retry>(&mut cx, globals, &request)?;
-    say(&format!("run {} has {} to run again\n", reset.run_id, counted(reset.reset.len(), "task")));
+    say(&format!(
+        "run {} has {} to run again, with the plan as it was submitted; `writ run FILE` takes a changed file\n",
+        reset.run_id,
+        counted(reset.reset.len(), "task")
+    ));
     if args.no_run {
         return Ok(output.answer(&reset, || format!("continue with `writ run --continue {}`", reset.run_id)));
     }

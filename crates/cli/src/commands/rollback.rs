@@ -70,6 +70,14 @@ fn done(answer: &undo::Answer) -> String {
     let (counts, (what, done)) = (answer.counts, what);
     text.push_str(&format!("{what} {}: {} {done}", one_line(&answer.name), paths(counts.done)));
     text.push_str(&left(counts.conflicts, counts.failed));
+    if counts.conflicts > 0 {
+        text.push_str(
+            "hint: a path in conflict has changes of somebody else; compare it and change it by hand\n",
+        );
+    }
+    if answer.keeps_commits {
+        text.push_str("note: the task could commit (`git = \"commit\"`); commits stay, see `git log`\n");
+    }
     text
 }
 

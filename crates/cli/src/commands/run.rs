@@ -144,6 +144,12 @@ fn next_step(answer: &RunAnswer) -> String {
             "hint: resolve with `git merge refs/writ/{id}/TASK`, then `writ run --continue {id}`\n"
         );
     }
+    let is_unstarted = |task: &serde_json::Value| {
+        task["status"] == "blocked" && task["attempts"].as_u64().is_none_or(|attempts| attempts == 0)
+    };
+    if tasks.is_some_and(|tasks| tasks.iter().any(is_unstarted)) {
+        return format!("hint: remove what hinders the blocked tasks, then `writ retry {id}`\n");
+    }
     format!(
         "hint: decide with `writ retry TASK`, or run interrupted tasks again with `writ run --continue {id} --rerun-parked`\n"
     )

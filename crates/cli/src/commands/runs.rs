@@ -58,7 +58,9 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
                 }
                 let line = |run: &Brief| {
                     let (state, objective) = (run.state.as_str(), one_line(&run.objective));
-                    format!("{}  {state:<11}  {}  {objective}\n", run.id, run.created_at)
+                    let parent = run.parent_run.as_ref().map(|parent| format!("  (started by {parent})"));
+                    let parent = parent.unwrap_or_default();
+                    format!("{}  {state:<11}  {}  {objective}{parent}\n", run.id, run.created_at)
                 };
                 let mut text: String = answer.runs.iter().map(line).collect();
                 let is_interrupted = |run: &&Brief| run.state == ShownState::Interrupted;
@@ -84,13 +86,18 @@ fn parse_state(word: &str) -> Result<ShownState> {
     })
 }
 
+/// An id that writ made says itself what it is.
+fn corr(corr: &str) -> String {
+    if corr.starts_with("corr_") { corr.to_owned() } else { format!("corr {corr}") }
+}
+
 fn text(shown: &show::Answer) -> String {
     let run = &shown.brief;
     let objective = one_line(&run.objective);
     let mut text = format!("{}  {}  {objective}\n", run.id, run.state.as_str());
     text.push_str(&format!(
-        "  corr {}  by {}  in {}\n",
-        one_line(&run.corr),
+        "  {}  by {}  in {}\n",
+        one_line(&corr(&run.corr)),
         one_line(&run.requested_by),
         one_line(&shown.workspace)
     ));

@@ -12,7 +12,7 @@ use contract::domain::scope::Scope;
 use contract::plan::PlanTask;
 use engine::launcher::Launcher;
 use engine::sandbox::{Wanted, of_child};
-use engine::supervisor::{Exit, InForce, Report};
+use engine::supervisor::{Exit, InForce, Part, Report};
 use ops::verb::Surface;
 use ops::{Error, Result};
 
@@ -145,9 +145,21 @@ fn show(spec: engine::supervisor::LaunchSpec) -> Result<ExitCode> {
     }
 }
 
+/// One part for people, who would read `network: on` as a network that can be used.
+fn line_of(name: &str, part: &Part, in_force: &InForce) -> String {
+    let said = match (name, part) {
+        ("network", Part::On) if in_force.is_proxied() => "allow-list".to_owned(),
+        ("network", Part::On) => "blocked".to_owned(),
+        ("network", Part::Off(_)) => "unrestricted".to_owned(),
+        (_, Part::Refused(reason)) => format!("not enforced: {reason}"),
+        (_, Part::On | Part::Off(_)) => part.to_string(),
+    };
+    format!("sandbox {name}: {said}\n")
+}
+
 fn told(in_force: &InForce) -> String {
     let parts = in_force.sandbox.iter().flat_map(|sandbox| sandbox.parts());
-    let parts: String = parts.map(|(name, part)| format!("sandbox {name}: {part}\n")).collect();
+    let parts: String = parts.map(|(name, part)| line_of(name, part, in_force)).collect();
     let reachable = in_force.sandbox.as_ref().and_then(|sandbox| sandbox.reachable.as_ref());
     let line = |(about, rules): (&str, &Vec<HostRule>)| {
         let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();

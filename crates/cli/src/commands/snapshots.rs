@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::scope::Scope;
+use contract::domain::text::counted;
 use ops::host::{Collected, KeptSnapshot};
 use ops::snapshots::gc::{self, Gc, Preview};
 use ops::snapshots::list::{self, List};
@@ -85,11 +86,11 @@ fn listed(answer: &list::Answer) -> String {
         let left_out = if left_out > 0 { format!(", {left_out} not taken in") } else { String::new() };
         let end = if kept.has_end { "" } else { ", its end is not known" };
         format!(
-            "{}  {}  {}: {} files in {}{left_out}{end}\n",
+            "{}  {}  {}: {} in {}{left_out}{end}\n",
             kept.at,
             kept.attempt_id,
             one_line(&kept.name),
-            kept.taken.files,
+            counted(usize::try_from(kept.taken.files).unwrap_or(usize::MAX), "file"),
             one_line(&scopes.join(", "))
         )
     };

@@ -63,6 +63,31 @@ fn a_program_in_a_sandbox_reads_its_brief_and_reports_on_its_own_task() {
 }
 
 #[test]
+fn a_program_in_a_sandbox_needs_no_names_for_itself_and_is_told_what_never_works() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    let script = "@W task get > src/task && @W heartbeat > src/beat && \
+                  for way in status 'runs list' 'config show' 'cancel a' 'rollback a'; do \
+                  @W $way --output json > \"src/${way%% *}\" && exit 1; done; true";
+    let task = only_task(&run(&cli, "", "", script));
+    assert_eq!(task["status"], "done", "{task} {}", cli.run(["logs", "a"]));
+    assert_eq!(written(&cli, "task")["data"]["title"], "a");
+    assert_eq!(written(&cli, "beat")["data"]["task_id"], "T-1");
+    for name in ["status", "runs", "config", "cancel", "rollback"] {
+        let refused = written(&cli, name);
+        assert_eq!(
+            (&refused["error_code"], &refused["retry"]),
+            (&"DENIED".into(), &"never".into()),
+            "{refused}"
+        );
+    }
+    let said = written(&cli, "runs")["error"].clone();
+    assert!(said.as_str().unwrap().contains("`writ runs list` is not open"), "{said}");
+}
+
+#[test]
 fn a_task_that_reports_itself_as_blocked_is_not_done() {
     let cli = Cli::writ();
     if !has_sandbox(&cli) {
@@ -169,6 +194,14 @@ fn a_run_started_from_inside_is_worked_outside_within_what_its_starter_may_do() 
     assert_eq!(outer["status"], "done", "{outer}");
     let answer = written(&cli, "answer");
     let inner = answer["data"]["tasks"].as_array().unwrap().clone();
+    // Who names no run means the one that somebody started.
+    let last = cli.run(["runs", "show", "@last", "--output", "json"]).success().json();
+    assert_eq!(last["data"]["objective"], "Try it", "{last}");
+    let listed = cli.run(["runs", "list", "--output", "text"]).success().stdout.clone();
+    assert!(
+        listed.contains(&format!("Inner  (started by {})", last["data"]["id"].as_str().unwrap())),
+        "{listed}"
+    );
     assert_eq!(
         (&inner[0]["status"], &inner[1]["code"]),
         (&"done".into(), &"E_PERMISSION_DENIED".into()),

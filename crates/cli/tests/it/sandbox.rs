@@ -76,7 +76,8 @@ fn a_denied_file_of_the_workspace_comes_with_what_would_allow_it() {
     assert!(told.contains("`Makefile`; to allow it, add \"Makefile\" to the task's `writes`"), "{told}");
     let told = reason(SRC, "echo x > /etc/writ-was-here");
     assert!(!told.contains("to allow it"), "{told}");
-    let told = reason("writes = [\"src\"]\nnetwork = \"none\"", "echo 'Failed to connect to x port 1'; exit 7");
+    let told =
+        reason("writes = [\"src\"]\nnetwork = \"none\"", "echo 'Failed to connect to x port 1'; exit 7");
     assert!(told.contains("the network, because the task has `network = \"none\"`"), "{told}");
 }
 
@@ -186,6 +187,31 @@ fn a_task_without_writes_may_write_nothing_but_its_own_directories_where_it_is_e
     assert_eq!(only_task(&preferred)["status"], "done");
     let trace = cli.run(["trace", "@last"]).success().stdout.clone();
     assert!(trace.contains("SANDBOX_FILES_OFF: the task does not say what it writes"), "{trace}");
+}
+
+#[test]
+fn the_summary_names_what_was_not_confined() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    let shown = |head: &str, task: &str| {
+        run(&cli, head, task, "true").success();
+        cli.run(["runs", "show", "@last"]).success().stdout.clone()
+    };
+    let text = shown("", "");
+    assert!(text.contains("sandbox files not confined: the task does not say what it writes: a\n"), "{text}");
+    assert!(!shown("", SRC).contains("not confined"));
+    let text = shown("sandbox = \"off\"\nnetwork = \"none\"", SRC);
+    assert!(text.contains("sandbox off: a\n"), "{text}");
+    assert!(text.contains("network not limited: `network = \"none\"` needs a sandbox: a\n"), "{text}");
+    let project = cli.project().join(".writ");
+    std::fs::create_dir_all(&project).unwrap();
+    std::fs::write(project.join("config.toml"), "[sandbox]\nmode = \"prefer\"\n").unwrap();
+    let text = shown("sandbox = \"off\"", SRC);
+    assert!(text.contains("sandbox prefer instead of off, as the configuration demands: a\n"), "{text}");
+    let trace = cli.run(["trace", "@last"]).success().stdout.clone();
+    assert!(trace.contains("SANDBOX_OVERRULED"), "{trace}");
 }
 
 #[test]
@@ -382,6 +408,45 @@ fn a_plan_whose_scope_is_not_there_yet_is_warned_about() {
     assert!(warnings[0].contains("$.task[0].writes[3]: there is no `h` yet"), "{shown}");
 }
 
+#[test]
+fn a_plan_that_reaches_no_host_or_writes_to_the_repository_is_warned_about() {
+    let cli = Cli::writ();
+    std::fs::create_dir_all(cli.project()).unwrap();
+    write_plan(&cli, &plan("", "writes = [\".git/hooks\"]\nnetwork = \"restricted\"", "true"));
+    let shown = cli.run(["plan", "check", "plan.toml"]).success().stdout.clone();
+    assert!(shown.contains("$.task[0].network: is restricted to no host"), "{shown}");
+    assert!(shown.contains("$.task[0].writes[0]: is in `.git`"), "{shown}");
+}
+
+#[test]
+fn a_plan_with_two_faults_names_each_once() {
+    let cli = Cli::writ();
+    std::fs::create_dir_all(cli.project()).unwrap();
+    write_plan(&cli, &plan("", "writes = [\"~\", \"a*\"]", "true"));
+    let refused = cli.run(["plan", "check", "plan.toml", "--output", "text"]);
+    for fault in ["`~` is not expanded", "globs are not supported"] {
+        assert_eq!(refused.stderr.matches(fault).count(), 1, "{refused}");
+    }
+}
+
+#[test]
+fn the_doctor_says_how_strictly_tasks_are_confined_and_who_says_so() {
+    let cli = Cli::writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    let project = cli.project().join(".writ");
+    std::fs::create_dir_all(&project).unwrap();
+    let shown = cli.run(["doctor", "--output", "text"]).success().stdout.clone();
+    assert!(shown.contains("(mode `prefer`, the default)"), "{shown}");
+    std::fs::write(project.join("config.toml"), "[sandbox]\nmode = \"enforce\"\n").unwrap();
+    let shown = cli.run(["doctor", "--output", "text"]).success().stdout.clone();
+    assert!(shown.contains("mode `enforce`, from ") && shown.contains(".writ/config.toml"), "{shown}");
+    let shown = without_namespaces(&cli, &["doctor", "--output", "text"]);
+    let shown = shown.success().stdout.clone();
+    assert!(shown.contains("warn namespaces"), "{shown}");
+}
+
 #[expect(clippy::disallowed_methods, reason = "whether a tool is there is a matter of this machine")]
 pub(crate) fn has(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
@@ -565,7 +630,7 @@ fn a_sandbox_can_be_tried_without_a_run() {
     assert!(open.stderr.contains("sandbox files: on\n"), "{}", open.stderr);
     let stopped = cli.run(["sandbox", "test", "--no-network", "--", "sh", "-c", "echo x > ../out"]);
     assert!(!stopped.status.success());
-    assert!(stopped.stderr.contains("sandbox network: on\n"), "{}", stopped.stderr);
+    assert!(stopped.stderr.contains("sandbox network: blocked\n"), "{}", stopped.stderr);
     write_plan(&cli, &plan(ENFORCED, SRC, "true"));
     let words = ["sandbox", "test", "--plan", "plan.toml", "--task", "a", "--", "sh", "-c"];
     cli.run(words.iter().chain(&["echo x > src/y"])).success();

@@ -92,6 +92,33 @@ fn a_demanded_sandbox_keeps_a_clone_to_its_writes() {
 }
 
 #[test]
+fn a_task_that_a_dirty_workspace_hinders_says_what_to_do_and_can_be_canceled() {
+    let cli = project();
+    plan(&cli, "", &[task("a", "true", "writes = [\".\"]")]);
+    write(&cli, "file", "two\n");
+    let stopped = cli.call(["run", "plan.toml", "--output", "text"]).deadline(SOON).run();
+    assert!(stopped.stdout.contains("commit or stash them: file"), "{stopped}");
+    assert!(
+        stopped.stderr.contains("hint: remove what hinders the blocked tasks, then `writ retry run_"),
+        "{stopped}"
+    );
+    assert!(stopped.stdout.contains("1 of 1 tasks wait for a person"), "{stopped}");
+    cli.run(["cancel", "a"]).success();
+    let shown = cli.run(["runs", "show", "@last", "--output", "json"]).success().json();
+    assert_eq!(shown["data"]["state"], "failed", "{shown}");
+    assert_eq!(shown["data"]["result"]["reason"], "0 of 1 tasks done, 0 failed, 1 canceled", "{shown}");
+}
+
+#[test]
+fn a_plan_with_clones_is_warned_about_where_there_is_no_repository() {
+    let cli = Cli::writ();
+    fs::create_dir_all(cli.project()).unwrap();
+    plan(&cli, "", &[task("a", "true", "")]);
+    let shown = cli.run(["plan", "check", "plan.toml"]).success().stdout.clone();
+    assert!(shown.contains("$.task[0].isolation: needs a git repository with a commit"), "{shown}");
+}
+
+#[test]
 fn commits_in_a_clone_have_the_identity_that_the_repository_has() {
     let cli = project();
     git(&cli, &["config", "user.name", "Bob Clone"]);
@@ -249,7 +276,8 @@ fn a_task_begins_only_with_everything_that_is_committed() {
     write(&cli, "file", "by a person\n");
     plan(&cli, "", &[task("a", "echo 2 > other", "")]);
     let tasks = worked(&cli);
-    let reason = "the workspace has uncommitted changes, which a clone would not have: file";
+    let reason =
+        "the workspace has uncommitted changes, which a clone would not have; commit or stash them: file";
     assert_eq!(tasks, [json!(["a", "blocked", null, reason])]);
     assert_eq!(read(&cli, "file"), "by a person\n");
     commit(&cli, "second");

@@ -1,5 +1,6 @@
 //! The end of an attempt: the claim, the checks, the verdict, and what becomes of the task.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -31,7 +32,6 @@ use crate::pipeline::l7_delegate::Claim;
 use crate::pipeline::l8_verify::Verdict;
 use crate::sandbox::leave_repository;
 use crate::scheduler::wait_after;
-use crate::supervisor::InForce;
 use crate::supervisor::logs::LogWriter;
 use crate::verify::{self, Recorder};
 
@@ -507,6 +507,14 @@ impl Conclusion {
 /// Why a check of a checkpoint was not run.
 const CHECKPOINT_OVER: &str = "not run: another check of the checkpoint failed before";
 
+/// What was in force, and what the plan asks for and did not get.
+fn confinement_of(live: &Live) -> BTreeMap<String, String> {
+    let Some(in_force) = &live.ended.in_force else { return BTreeMap::new() };
+    let mut words = in_force.words();
+    words.extend(live.overruled.clone());
+    words
+}
+
 fn end_of(live: &Live, conclusion: Conclusion, reported: &Reported, token: Option<i64>) -> Entry {
     let (stdout_digest, stderr_digest) = live.digests.clone().unzip();
     let Conclusion { state, code, rule, message, signal, checkpoints } = conclusion;
@@ -530,7 +538,7 @@ fn end_of(live: &Live, conclusion: Conclusion, reported: &Reported, token: Optio
             cost: reported.cost,
             tokens: reported.tokens,
             leftovers_killed: live.ended.leftovers_killed,
-            confinement: live.ended.in_force.as_ref().map(InForce::words).unwrap_or_default(),
+            confinement: confinement_of(live),
             network: live.ended.network.clone(),
             agent_session: live.agent_session.clone(),
             session_total: live.session_total.clone(),

@@ -17,7 +17,11 @@ pub(super) fn make(workspace: &Path, directories: &[Scope]) -> Result<(), String
             };
             made.map_err(|error| format!("could not make `{}/`: {error}", scope.as_str()))?;
             if !path.symlink_metadata().is_ok_and(|found| found.is_dir()) {
-                return Err(format!("`{}/` is no directory: {} is in the way", scope.as_str(), path.display()));
+                return Err(format!(
+                    "`{}/` is no directory: {} is in the way",
+                    scope.as_str(),
+                    path.display()
+                ));
             }
         }
     }

@@ -132,8 +132,14 @@ impl Dispatcher<'_> {
         let part = self.part(task).clone();
         let took = self.cx.now().at.since(live.started_at);
         let claim = live.claimed();
-        let facts =
-            DelegateFacts { number: part.number, ended: &live.ended, claim, claims: &live.claims, took };
+        let facts = DelegateFacts {
+            number: part.number,
+            ended: &live.ended,
+            claim,
+            claims: &live.claims,
+            took,
+            overruled: &live.overruled,
+        };
         let member = &stack.delegate;
         let mut delegated = self.pipeline.run(member, Some(task), now_ms, || (member.run)(&facts))?;
         // The layer itself is quick; its record tells how long the work took.

@@ -287,6 +287,7 @@ impl Dispatcher<'_> {
             door: None,
             heartbeat: None,
             parkings: 0,
+            overruled: self.wanted(task).overruled(&self.part(task).spec),
         };
         self.live.insert(task, live);
         self.begin_unless(task, refused)

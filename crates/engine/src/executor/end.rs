@@ -133,7 +133,9 @@ pub(crate) fn forced_failure(ended: &Ended, timeout: Duration) -> Option<Claim> 
 /// The same claim, or that a failure comes from the sandbox. An executor that names another reason knows better.
 pub(crate) fn with_denial(claim: Claim, ended: &Ended) -> Claim {
     let claim = match (claim, ended.unreached()) {
-        (Claim::Failure { code, message }, Some(unreached)) => failure(&code, format!("{message}; {unreached}")),
+        (Claim::Failure { code, message }, Some(unreached)) => {
+            failure(&code, format!("{message}; {unreached}"))
+        }
         (claim, _) => claim,
     };
     match (claim, &ended.denied) {

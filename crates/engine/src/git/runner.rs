@@ -14,7 +14,7 @@ use crate::supervisor::{Exit, LaunchSpec, Marker, Stdin};
 /// Why git did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
-    #[error("the workspace is not a git repository")]
+    #[error("the workspace is not a git repository; `git init` and `git commit` make it one")]
     NoRepository,
     #[error("the workspace must be the top directory of its git repository, {0}")]
     NotTop(String),

@@ -1,5 +1,6 @@
 //! L7: records what came back from the executor, and what it claims.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use contract::domain::limits::FINDINGS_TRACED_MAX;
@@ -37,6 +38,8 @@ pub(crate) struct DelegateFacts<'d> {
     pub(crate) claim: &'d Claim,
     pub(crate) claims: &'d Claims,
     pub(crate) took: Duration,
+    /// What its plan asks for and did not get.
+    pub(crate) overruled: &'d BTreeMap<String, String>,
 }
 
 pub(crate) fn run(facts: &DelegateFacts<'_>) -> Outcome {
@@ -61,6 +64,10 @@ pub(crate) fn run(facts: &DelegateFacts<'_>) -> Outcome {
             .set(key("sandbox"), sandbox_words(in_force)),
         None => outcome,
     };
+    let outcome = facts.overruled.iter().fold(outcome, |outcome, (what, said)| match said.as_str() {
+        "off" => outcome.and("SANDBOX_OFF", "the plan or the configuration turns it off"),
+        said => outcome.and("SANDBOX_OVERRULED", format!("{what} {said}")),
+    });
     let outcome = visits(outcome, &facts.ended.network);
     let outcome = match &facts.ended.denied {
         Some(denied) => outcome.and("PERMISSION_DENIED", denied.clone()),

@@ -195,7 +195,9 @@ mod tests {
         let unreachable = b"connect: Network is unreachable\n";
         assert_eq!(told(Network::Open, unreachable), None);
         assert!(told(Network::Proxied, unreachable).is_some_and(|told| told.contains("HTTPS_PROXY")));
-        for printed in [&unreachable[..], b"curl: (7) Failed to connect to example.com port 443", b"EAI_AGAIN"] {
+        for printed in
+            [&unreachable[..], b"curl: (7) Failed to connect to example.com port 443", b"EAI_AGAIN"]
+        {
             let closed = told(Network::Closed, printed);
             assert!(closed.is_some_and(|told| told.contains("network = \"none\"")));
         }

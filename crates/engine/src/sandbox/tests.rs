@@ -67,7 +67,10 @@ fn writing_is_opened_by_directory_and_never_outside_the_workspace() {
     }
     let there = opened(&["src/a.rs", "src/inner", "src/new", "none"], Opens::WhatIsThere);
     assert_eq!(there, Ok(["src/a.rs src/inner", "", ""].map(str::to_owned)));
-    assert_eq!(opened(&["away/x"], Opens::ForNewFiles), Err("`away/x` leads out of the workspace".to_owned()));
+    assert_eq!(
+        opened(&["away/x"], Opens::ForNewFiles),
+        Err("`away/x` leads out of the workspace".to_owned())
+    );
 }
 
 #[test]

@@ -280,6 +280,10 @@ fn changed_around(place: &Place, path: &[u8]) -> Option<Stat> {
 
 /// A path whose content is not in the store cannot be brought back.
 fn refuse_what_is_not_kept(objects: &Objects, item: &mut Item) {
+    if matches!(item.change.after, Some(Node::Special { .. })) {
+        let reason = "it is a pipe, a socket or a device, which could not be made again; remove it by hand";
+        return item.end(FileStatus::Failed, reason);
+    }
     let missing = match &item.change.before {
         None | Some(Node::Directory { .. }) => return,
         Some(Node::File { digest, size, .. }) if objects.has(digest, *size) => return,

@@ -289,15 +289,17 @@ fn what_could_not_be_taken_in_is_named_and_never_overwritten() {
         fs::write(root.join("src/large"), "changed by the task").unwrap();
         fs::remove_file(root.join("src/pipe")).unwrap();
         fs::write(root.join("src/new"), "as large as the other").unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, root.join("src/made"), rustix::fs::Mode::RWXU).unwrap();
     });
     let kept = &world.snapshots.list().unwrap()[0];
     assert_eq!(kept.taken.not_taken.len(), 2, "{:?}", kept.taken.not_taken);
     assert!(kept.taken.not_taken[0].starts_with("src/large: it is larger than 10 bytes"));
     let files = world.roll(&attempt, Direction::Undo);
-    assert_eq!(left_of(&files), ["src/large", "src/new", "src/pipe"]);
+    assert_eq!(left_of(&files), ["src/large", "src/made", "src/new", "src/pipe"]);
+    assert!(world.root.join("src/made").exists());
     assert_eq!(fs::read_to_string(world.root.join("src/large")).unwrap(), "changed by the task");
     // What could not be kept is not taken away either.
-    assert!(files[1].reason.as_ref().unwrap().starts_with("it is larger than 10 bytes"), "{files:?}");
+    assert!(files[2].reason.as_ref().unwrap().starts_with("it is larger than 10 bytes"), "{files:?}");
     assert!(world.root.join("src/new").exists());
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use contract::domain::confinement::{self, Namespace};
 use serde::{Deserialize, Serialize};
 
-use super::sandbox::{Part, Sandbox, SandboxInForce};
+use super::sandbox::{FILES, Part, Sandbox, SandboxInForce};
 
 /// What is asked for. Without any wish: everything that the system allows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -60,8 +60,8 @@ impl InForce {
     pub fn words(&self) -> BTreeMap<String, String> {
         let namespace = (confinement::NAMESPACE.to_owned(), self.namespace.to_string());
         let parts = self.sandbox.iter().flat_map(|sandbox| sandbox.parts());
-        // What nobody asked for is not missing.
-        let parts = parts.filter(|(_, part)| !matches!(part, Part::Off(_)));
+        // What nobody asked for is not missing, but whoever reads a result wants to know that nothing held its files.
+        let parts = parts.filter(|(name, part)| *name == FILES || !matches!(part, Part::Off(_)));
         let parts = parts.map(|(name, part)| (format!("{}.{name}", confinement::SANDBOX), part.to_string()));
         parts.chain([namespace]).collect()
     }

@@ -135,6 +135,9 @@ pub struct SandboxInForce {
     pub reachable: Option<Reachable>,
 }
 
+/// The name of the part that is about writing.
+pub(crate) const FILES: &str = "files";
+
 /// One part of a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -182,7 +185,7 @@ impl SandboxInForce {
     /// Each part under the name that people read.
     pub fn parts(&self) -> [(&'static str, &Part); 7] {
         [
-            ("files", &self.files),
+            (FILES, &self.files),
             ("store", &self.store),
             ("sockets", &self.sockets),
             ("signals", &self.signals),

@@ -86,11 +86,14 @@ impl Answer {
             let unconfined = without_sandbox(index, task);
             let is_there = |scope: &Scope| {
                 let digest = || digests(workspace, &[scope.as_str()]).remove(scope.as_str());
-                is_directory(workspace, scope.as_str()) || digest().is_some_and(|digest| digest != pins::ABSENT)
+                is_directory(workspace, scope.as_str())
+                    || digest().is_some_and(|digest| digest != pins::ABSENT)
             };
             let opened = missing_scopes(index, task, is_there);
+            let apart = without_repository(index, task, is_there).into_iter();
+            let apart = apart.chain(without_hosts(index, task)).chain(in_repository(index, task));
             let written = warning(index, task, workspace, (&paths, &found));
-            missing.into_iter().chain(unconfined).chain(opened).chain(written)
+            missing.into_iter().chain(unconfined).chain(opened).chain(apart).chain(written)
         };
         Self {
             kind: understood.intake.kind.as_str().to_owned(),
@@ -147,6 +150,38 @@ fn missing_scopes(index: usize, task: &PlanTask, is_there: impl Fn(&Scope) -> bo
     };
     let is_open = |(_, scope): &(usize, &Scope)| !task.directories.contains(scope) && !is_there(scope);
     task.writes.iter().enumerate().filter(is_open).map(warn).collect()
+}
+
+/// A list that names nobody is rather forgotten than meant.
+fn without_hosts(index: usize, task: &PlanTask) -> Option<Warning> {
+    (task.network == NetworkUse::Restricted && task.network_allow.is_empty()).then(|| Warning {
+        path: format!("$.task[{index}].network"),
+        rule: "no_hosts".to_owned(),
+        message: "is restricted to no host; name them in `network_allow`, or use \"none\"".to_owned(),
+    })
+}
+
+/// No scope opens what is in `.git`.
+fn in_repository(index: usize, task: &PlanTask) -> Vec<Warning> {
+    let is_inside = |scope: &Scope| scope.as_str().split('/').next() == Some(".git");
+    let warn = |place: usize| Warning {
+        path: format!("$.task[{index}].writes[{place}]"),
+        rule: "in_repository".to_owned(),
+        message: "is in `.git`, which is read-only in a sandbox; `git = \"commit\"` lets the task commit"
+            .to_owned(),
+    };
+    let inside = task.writes.iter().enumerate().filter(|(_, scope)| is_inside(scope));
+    inside.filter(|_| task.sandbox != Some(SandboxMode::Off)).map(|(place, _)| warn(place)).collect()
+}
+
+/// A clone is one of the workspace's repository.
+fn without_repository(index: usize, task: &PlanTask, is_there: impl Fn(&Scope) -> bool) -> Option<Warning> {
+    let repository = Scope::parse(".git", None).ok()?;
+    (task.worktree.is_some() && !is_there(&repository)).then(|| Warning {
+        path: format!("$.task[{index}].isolation"),
+        rule: "no_repository".to_owned(),
+        message: "needs a git repository with a commit, and there is no `.git` in the workspace".to_owned(),
+    })
 }
 
 /// The task may write what its checks use: if it does, its done is only claimed.

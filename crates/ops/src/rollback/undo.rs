@@ -64,6 +64,9 @@ pub struct Answer {
     /// Paths that were left as they are first.
     pub files: Vec<FileResult>,
     pub files_not_listed: u64,
+    /// The task could commit in the workspace, and what it committed stays.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keeps_commits: bool,
 }
 
 pub fn undo(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
@@ -173,5 +176,6 @@ fn end(work: &mut EventWriter<'_, '_>, subject: &Subject, files: &[FileResult]) 
         code: rollback.counts.is_partial().then(|| Code::RollbackFailed.as_str().to_owned()),
         files,
         files_not_listed,
+        keeps_commits: subject.keeps_commits(),
     })
 }

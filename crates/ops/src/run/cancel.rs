@@ -6,7 +6,7 @@ use contract::domain::attempt::{AttemptState, Outcome};
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::budget::Spent;
-use contract::domain::run::{Run, RunState};
+use contract::domain::run::{Run, RunId, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task};
 use schemars::JsonSchema;
@@ -159,9 +159,32 @@ fn cancel_task(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<A
         }
         let id = task.id.to_string();
         let reason = reason.unwrap_or_else(|| "canceled by request".to_owned());
+        let run = task.part.as_ref().map(|part| part.run_id.clone());
         move_to_canceled(work, task, &reason)?;
+        if let Some(run) = run {
+            end_stopped(work, &run)?;
+        }
         Ok(Answer { id, state: "canceled".to_owned() })
     })
+}
+
+/// Ends a run that only waited for a person, once none of its tasks waits any more.
+fn end_stopped(work: &mut EventWriter<'_, '_>, id: &RunId) -> Result<()> {
+    let run = super::required(work.tx, id)?;
+    let tasks = work.tx.tasks_of_run(id)?;
+    if run.state != RunState::Stopped || !tasks.iter().all(|task| task.status.is_terminal()) {
+        return Ok(());
+    }
+    let count = |status: Status| tasks.iter().filter(|task| task.status == status).count();
+    let (done, failed, canceled) = (count(Status::Done), count(Status::Failed), count(Status::Canceled));
+    let reason = format!("{done} of {} tasks done, {failed} failed, {canceled} canceled", tasks.len());
+    let mut result = result(work, &run, &reason)?;
+    result["state"] = json!(RunState::Failed);
+    result["final_signal"] = json!(if done > 0 { "PARTIAL_SUCCESS" } else { "FAILURE" });
+    let moved =
+        Change::RunMoved { run_id: id.clone(), from: run.state, to: RunState::Failed, result: Some(result) };
+    work.change(&super::about(&run), "Run failed", &moved)?;
+    Ok(())
 }
 
 /// Ends the attempts of an engine that died: no attempt of an ended run may look as if it still ran. Its locks

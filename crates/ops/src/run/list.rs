@@ -52,6 +52,9 @@ pub struct Brief {
     pub state: ShownState,
     pub objective: String,
     pub requested_by: String,
+    /// The run whose task started it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_run: Option<RunId>,
     pub created_at: Timestamp,
     pub ended_at: Option<Timestamp>,
 }
@@ -64,6 +67,7 @@ impl From<&Run> for Brief {
             state: run.state.into(),
             objective: run.asked.objective.clone(),
             requested_by: run.asked.requested_by.clone(),
+            parent_run: run.asked.parent_run.clone(),
             created_at: run.created_at,
             ended_at: run.ended_at,
         }

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use contract::domain::text::counted;
 use ops::Result;
 
 use super::Look;
@@ -21,7 +22,7 @@ pub(super) fn seal(found: &ops::audit::Found) -> Look {
         (Some(why), []) => (false, format!("not checked: {why}")),
         (None, []) => (true, "every seal fits".to_owned()),
     };
-    Look { what: "seal", well, said }
+    Look::new("seal", well, said)
 }
 
 /// The key, the directories beside the store, and copies of it.
@@ -56,7 +57,7 @@ fn key(store: &Path) -> Look {
             (true, format!("{path}, {bytes} bytes, mode {mode:04o}; `writ backup` copies it"))
         }
     };
-    Look { what: "key", well, said }
+    Look::new("key", well, said)
 }
 
 /// Not part of a backup; `writ gc` removes what is old.
@@ -66,7 +67,7 @@ fn directory(what: &'static str, contents: &str, directory: &Path) -> Look {
         .unwrap_or_default();
     let (files, kibibytes) = (sizes.len(), sizes.iter().sum::<u64>() / 1024);
     let said = format!("{files} {contents}, {kibibytes} KiB, in {}", directory.display());
-    Look { what, well: true, said }
+    Look::new(what, true, said)
 }
 
 /// Backups before migrations, rescued copies, and what a salvage left out. A person decides how long they are needed.
@@ -78,10 +79,11 @@ fn copies(store: &Path) -> Look {
     let said = match found.first() {
         None => "none beside the store".to_owned(),
         Some(first) => {
-            format!("{} files, {} KiB, beginning with {}", found.len(), bytes / 1024, first.display())
+            let files = counted(found.len(), "file");
+            format!("{files}, {} KiB, beginning with {}", bytes / 1024, first.display())
         }
     };
-    Look { what: "copies", well: true, said }
+    Look::new("copies", true, said)
 }
 
 /// What rollbacks need, which is not part of a backup either.
@@ -91,5 +93,5 @@ pub(super) fn snapshots(globals: &Globals) -> Result<Look> {
     let records = std::fs::read_dir(&directory).into_iter().flatten().flatten();
     let count = records.filter(|entry| is_record(&entry.file_name())).count();
     let said = format!("{count} snapshots of what tasks may write, in {}", directory.display());
-    Ok(Look { what: "snapshots", well: true, said })
+    Ok(Look::new("snapshots", true, said))
 }

@@ -13,10 +13,12 @@ pub(super) fn look() -> Look {
     let (well, said) = match namespace_here(&shim, trial) {
         Ok(NamespaceInForce::On) => (true, works()),
         Ok(NamespaceInForce::Off) => (true, "this system has none".to_owned()),
-        Ok(NamespaceInForce::Refused(reason)) => (true, refused(&reason)),
+        Ok(NamespaceInForce::Refused(reason)) => {
+            return Look { warns: true, ..Look::new("namespaces", true, refused(&reason)) };
+        }
         Err(error) => (false, format!("could not be tried: {error}")),
     };
-    Look { what: "namespaces", well, said }
+    Look::new("namespaces", well, said)
 }
 
 fn works() -> String {
@@ -34,6 +36,8 @@ fn works() -> String {
 fn refused(reason: &str) -> String {
     format!(
         "refused ({reason}); if writ and the supervising process of a task are killed in one instant, \
-         processes that cleared their environment go on"
+         processes that cleared their environment go on, and sandboxes lack most of their parts; allow user \
+         namespaces (in a container by its security options, on Ubuntu with \
+         `sysctl kernel.apparmor_restrict_unprivileged_userns=0`)"
     )
 }

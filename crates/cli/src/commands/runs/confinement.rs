@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::domain::attempt::Attempt;
-use contract::domain::confinement::Namespace;
+use contract::domain::confinement::{Namespace, SANDBOX};
 use ops::run::show::TaskOfRun;
 
 use crate::output::one_line;
@@ -15,7 +15,16 @@ const NAMES_MAX: usize = 5;
 pub(super) fn unconfined(attempt: &Attempt) -> impl Iterator<Item = String> {
     let words = attempt.outcome.iter().flat_map(|outcome| &outcome.confinement);
     let missing = words.filter(|(_, said)| *said != Namespace::On.as_str());
-    missing.map(|(what, said)| format!("{} {said}", what.replace('.', " ")))
+    missing.map(|(what, said)| told(what, said))
+}
+
+fn told(what: &str, said: &str) -> String {
+    let part = what.strip_prefix(SANDBOX).and_then(|part| part.strip_prefix('.'));
+    match (part, said.strip_prefix("refused: "), said.strip_prefix("off: ")) {
+        (Some(part), Some(reason), _) => format!("sandbox {part} not enforced: {reason}"),
+        (Some(part), _, Some(reason)) => format!("sandbox {part} not confined: {reason}"),
+        _ => format!("{} {said}", what.replace('.', " ")),
+    }
 }
 
 /// A line for each way in which tasks of the run were not confined.

@@ -55,6 +55,8 @@ pub(super) fn summary(shown: &show::Answer) -> String {
     let reason = if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) };
     text.push_str(&format!("run {}{reason}\n", shown.brief.state.as_str()));
     let failed = shown.tasks.iter().filter(|task| task.status == Status::Failed).take(NEXT_TASKS_MAX);
+    // What never ran has no output.
+    let failed = failed.filter(|task| !task.attempts.is_empty());
     let next: String = failed.map(|task| failed_check::next(name(task))).collect();
     if !next.is_empty() {
         text.push_str(&format!("next:\n{next}"));

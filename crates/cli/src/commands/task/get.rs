@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use contract::continuity::TaskView;
-use ops::Result;
+use contract::domain::code::ErrorCode;
 use ops::task::WAITS;
 use ops::task::get::{Get, Request, open_dependencies};
+use ops::{Error, Result};
 
 use crate::app::Globals;
 use crate::commands::runs::claims;
@@ -14,13 +15,15 @@ use crate::{host, inside};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The task: its id, a unique prefix of it, its id in a plan, or its T-n
+    /// The task: its id, a unique prefix of it, its id in a plan, or its T-n [default in a sandbox: WRIT_TASK]
     #[arg(long)]
-    id: String,
+    id: Option<String>,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let request = Request { id: args.id.clone() };
+    let id = args.id.clone().or_else(|| inside::own_task(globals));
+    let id = id.ok_or_else(|| Error::new(ErrorCode::Usage, "name the task with --id"))?;
+    let request = Request { id };
     if inside::socket(globals).is_some() {
         return host::answer::<Get>(globals, output, &request, |task| text(task, &[]));
     }

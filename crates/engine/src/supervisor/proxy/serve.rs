@@ -64,13 +64,7 @@ fn answer(client: &TcpStream, shared: &Shared, permit: &Arc<()>) {
     let to = request.to().clone();
     if !permits(&shared.rules, &to) {
         let told = format!("`{to}` is not in the network allow-list of this task");
-        return refuse(
-            client,
-            shared,
-            &to,
-            (Verdict::Denied, NOT_LISTED.to_owned()),
-            &told,
-        );
+        return refuse(client, shared, &to, (Verdict::Denied, NOT_LISTED.to_owned()), &told);
     }
     let server = match reach::connect(shared, &to, permit) {
         Ok(server) => server,
