@@ -41,6 +41,15 @@ impl Decision {
             Decision::Parked => "parked",
         }
     }
+
+    /// How the attempt is recorded.
+    fn ends(self) -> AttemptState {
+        match self {
+            Decision::Verified => AttemptState::Succeeded,
+            Decision::Rerun => AttemptState::Interrupted,
+            Decision::Parked => AttemptState::Unknown,
+        }
+    }
 }
 
 /// `checks` are the results of the task's checks, as far as they were run.
@@ -130,10 +139,13 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let Some(checks) = checks else { return Ok(false) };
     let may_rerun = spec.retry_safe || dispatcher.settings.rerun_parked;
     let unchecked = spec.checks.is_empty() && was_done(dispatcher, task, last);
-    let decision = if unchecked { Decision::Verified } else { decide(spec.checks.len(), &checks, may_rerun) };
     let refused = outside.as_ref().and_then(Outside::refusal);
-    // What it must not have changed is not merged.
-    let decision = if refused.is_some() { Decision::Parked } else { decision };
+    let decision = match refused {
+        // What it must not have changed is not merged.
+        Some(_) => Decision::Parked,
+        None if unchecked => Decision::Verified,
+        None => decide(spec.checks.len(), &checks, may_rerun),
+    };
     // Somebody moved the task, or took its locks: it is looked at again.
     let Ok(unseen) = land(dispatcher, task, last, decision)? else { return Ok(false) };
     let may_roll_back = may_roll_back && (is_unfinished || decision == Decision::Rerun);
@@ -141,18 +153,12 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let is_clean = is_clean || decision != Decision::Rerun;
     let decision = after_rollback(decision, is_clean);
     let told = rolled.as_ref().map(|rolled| rolled.told.as_str());
-    let reason = &match refused {
-        Some(refused) => refused,
-        None => reason((decision, !spec.checks.is_empty()), lost_to.as_ref(), (told, is_clean)),
-    };
+    let decided = (decision, !spec.checks.is_empty());
+    let reason = &refused.unwrap_or_else(|| reason(decided, lost_to.as_ref(), (told, is_clean)));
     let recovered = recovered((last.state, decision), unchecked, dispatcher.unmerged(task).is_some());
     let mark = dispatcher.pipeline.mark();
     rolled.and_then(|rolled| rolled.entry).into_iter().for_each(|entry| dispatcher.note(entry));
-    let state = match decision {
-        Decision::Verified => AttemptState::Succeeded,
-        Decision::Rerun => AttemptState::Interrupted,
-        Decision::Parked => AttemptState::Unknown,
-    };
+    let state = decision.ends();
     let withheld = together([changed, outside.as_ref().and_then(Outside::withheld), unseen]);
     let outside = outside.filter(|outside| !outside.is_empty());
     let observed = Outcome { checks, outside, snapshot, ..Outcome::default() };

@@ -1,6 +1,7 @@
 //! `writ doctor`
 
 mod beside;
+mod disk;
 mod namespaces;
 mod sandbox;
 
@@ -13,7 +14,6 @@ use contract::domain::text::counted;
 use ops::run::Liveness;
 use ops::verb::Surface;
 use ops::{Context, Result};
-use rustix::fs::StatVfsMountFlags;
 use serde_json::json;
 
 use crate::app::Globals;
@@ -26,10 +26,6 @@ pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::reads("doctor", Surfac
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  writ doctor\n  writ doctor --output json")]
 pub(crate) struct Args {}
-
-/// A run writes its log, backups are as large as the store, and SQLite needs room for its own log.
-const DISK_BYTES_MIN: u64 = 64 * 1024 * 1024;
-const DISK_FILES_MIN: u64 = 100;
 
 /// One thing that was looked at.
 struct Look {
@@ -51,7 +47,7 @@ pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCo
     let mut looks = vec![supervision(), namespaces::look(), sandbox::look(config.as_ref().ok())];
     looks.push(configuration(config));
     let path = host::store_path(globals)?;
-    looks.push(disk(&path));
+    looks.push(disk::look(&path));
     let mut damaged = false;
     if path.exists() {
         match host::open(globals) {
@@ -98,49 +94,6 @@ fn supervision() -> Look {
         }
         Ok(()) => Look::new("supervision", true, "only process groups can be ended here".to_owned()),
         Err(error) => Look::new("supervision", false, format!("no child subreaper: {error}")),
-    }
-}
-
-/// The file system of the store. Its directory may not exist yet; then the nearest one above counts.
-fn disk(store: &Path) -> Look {
-    let there = store.ancestors().skip(1).find(|place| place.is_dir()).unwrap_or(Path::new("/"));
-    match rustix::fs::statvfs(there) {
-        Ok(found) => {
-            let bytes = found.f_bavail.saturating_mul(found.f_frsize);
-            // Some file systems have no fixed number of files, and say 0 of 0.
-            let files = (found.f_files > 0).then_some(found.f_favail);
-            let (well, said) = room(bytes, files, found.f_flag.contains(StatVfsMountFlags::RDONLY));
-            Look::new("disk", well, said)
-        }
-        Err(error) => {
-            let said = format!("could not be looked at: {}: {error}", there.display());
-            Look::new("disk", false, said)
-        }
-    }
-}
-
-/// Whether there is room to work, and a sentence about it.
-fn room(free_bytes: u64, free_files: Option<u64>, is_read_only: bool) -> (bool, String) {
-    if is_read_only {
-        (false, "is mounted read-only; the store can be read and not written".to_owned())
-    } else if free_bytes < DISK_BYTES_MIN {
-        (false, format!("is full or nearly: {} free, and {} needed", size(free_bytes), size(DISK_BYTES_MIN)))
-    } else if free_files.is_some_and(|files| files < DISK_FILES_MIN) {
-        (
-            false,
-            format!("has room for {} more files, and {DISK_FILES_MIN} are needed", free_files.unwrap_or(0)),
-        )
-    } else {
-        (true, format!("{} free", size(free_bytes)))
-    }
-}
-
-/// Bytes in a unit that keeps the number short.
-fn size(bytes: u64) -> String {
-    let mebibytes = bytes / (1024 * 1024);
-    match mebibytes {
-        0..1024 => format!("{mebibytes} MiB"),
-        _ => format!("{} GiB", mebibytes / 1024),
     }
 }
 
@@ -209,19 +162,4 @@ fn store(cx: &mut Context) -> Result<(Vec<Look>, bool)> {
     };
     looks.push(Look::new("runs", orphaned.is_empty(), said));
     Ok((looks, !found.is_clean()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_disk_without_room_is_trouble() {
-        let judged = |bytes, files, read_only| room(bytes, files, read_only).0;
-        assert!(judged(DISK_BYTES_MIN, Some(DISK_FILES_MIN), false));
-        assert!(judged(DISK_BYTES_MIN, None, false));
-        assert!(!judged(DISK_BYTES_MIN - 1, None, false));
-        assert!(!judged(DISK_BYTES_MIN, Some(DISK_FILES_MIN - 1), false));
-        assert!(!judged(u64::MAX, None, true));
-    }
 }

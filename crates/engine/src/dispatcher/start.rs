@@ -246,8 +246,7 @@ impl Dispatcher<'_> {
         spec.env.extend(own.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
         spec.stdin = prepared.stdin;
         spec.confinement.namespace = self.part(task).spec.namespace;
-        let made = directories::make(self.directory(task), &self.part(task).spec.directories);
-        let (inside, refused) = match made.and_then(|()| self.confine(task, &attempt, &mut spec)) {
+        let (inside, refused) = match self.confine(task, &attempt, &mut spec) {
             Ok(inside) => (inside, None),
             Err(reason) => (None, Some(reason)),
         };
@@ -344,7 +343,7 @@ impl Dispatcher<'_> {
         Some(format!("E_PERMISSION_DENIED: sandbox = \"enforce\" is not possible here: {reason}"))
     }
 
-    /// Adds the task's sandbox to the launch, and says who will call from inside it. The error is why it must not be
+    /// Makes its directories, adds the task's sandbox to the launch, and says who will call from inside it. The error is why it must not be
     /// started.
     fn confine(
         &self,
@@ -352,6 +351,7 @@ impl Dispatcher<'_> {
         attempt: &NewAttempt,
         spec: &mut LaunchSpec,
     ) -> std::result::Result<Option<Inside>, String> {
+        directories::make(self.directory(task), &self.part(task).spec.directories)?;
         let settings = &self.settings.sandbox;
         let held = self.held_inputs(task);
         let wanted = Wanted { files: Some(&self.part(task).spec.files), held: &held, ..self.wanted(task) };

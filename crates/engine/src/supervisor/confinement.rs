@@ -60,7 +60,7 @@ impl InForce {
     pub fn words(&self) -> BTreeMap<String, String> {
         let namespace = (confinement::NAMESPACE.to_owned(), self.namespace.to_string());
         let parts = self.sandbox.iter().flat_map(|sandbox| sandbox.parts());
-        // What nobody asked for is not missing, but whoever reads a result wants to know that nothing held its files.
+        // What nobody asked for is not missing, but a result says that nothing held its files.
         let parts = parts.filter(|(name, part)| *name == FILES || !matches!(part, Part::Off(_)));
         let parts = parts.map(|(name, part)| (format!("{}.{name}", confinement::SANDBOX), part.to_string()));
         parts.chain([namespace]).collect()

@@ -1,19 +1,20 @@
 //! Cancels a run or a task.
 
+mod end;
+
 use contract::aop::Code;
 use contract::aop::response::FinalSignal;
 use contract::domain::attempt::{AttemptState, Outcome};
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::budget::Spent;
-use contract::domain::run::{Run, RunId, RunState};
+use contract::domain::run::{Run, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::show::task_line;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::names::is_run;
@@ -117,7 +118,7 @@ fn cancel_run(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
             }
         }
         end_attempts(work, &run)?;
-        let result = Some(result(work, &run, &reason)?);
+        let result = Some(end::result(work, &run, &reason)?);
         let moved = Change::RunMoved {
             run_id: run.asked.id.clone(),
             from: run.state,
@@ -127,24 +128,6 @@ fn cancel_run(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         work.change(&about, "Run canceled", &moved)?;
         Ok(Answer { id, state: "canceled".to_owned() })
     })
-}
-
-/// The result of a run that ended without an engine, in the form that engines write.
-fn result(work: &mut EventWriter<'_, '_>, run: &Run, reason: &str) -> Result<Value> {
-    let mut tasks = Vec::new();
-    for task in work.tx.tasks_of_run(&run.asked.id)? {
-        tasks.push(task_line(&task, &work.tx.attempts_of_task(&task.id)?));
-    }
-    Ok(json!({
-        "run_id": run.asked.id,
-        "corr": run.asked.corr,
-        "objective": run.asked.objective,
-        "state": RunState::Canceled,
-        "final_signal": "ABORTED",
-        "reason": reason,
-        "answer": null,
-        "tasks": tasks,
-    }))
 }
 
 /// The task is canceled in the store at once; an engine that runs it sees that and ends its child.
@@ -162,29 +145,10 @@ fn cancel_task(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<A
         let run = task.part.as_ref().map(|part| part.run_id.clone());
         move_to_canceled(work, task, &reason)?;
         if let Some(run) = run {
-            end_stopped(work, &run)?;
+            end::end_stopped(work, &run)?;
         }
         Ok(Answer { id, state: "canceled".to_owned() })
     })
-}
-
-/// Ends a run that only waited for a person, once none of its tasks waits any more.
-fn end_stopped(work: &mut EventWriter<'_, '_>, id: &RunId) -> Result<()> {
-    let run = super::required(work.tx, id)?;
-    let tasks = work.tx.tasks_of_run(id)?;
-    if run.state != RunState::Stopped || !tasks.iter().all(|task| task.status.is_terminal()) {
-        return Ok(());
-    }
-    let count = |status: Status| tasks.iter().filter(|task| task.status == status).count();
-    let (done, failed, canceled) = (count(Status::Done), count(Status::Failed), count(Status::Canceled));
-    let reason = format!("{done} of {} tasks done, {failed} failed, {canceled} canceled", tasks.len());
-    let mut result = result(work, &run, &reason)?;
-    result["state"] = json!(RunState::Failed);
-    result["final_signal"] = json!(if done > 0 { "PARTIAL_SUCCESS" } else { "FAILURE" });
-    let moved =
-        Change::RunMoved { run_id: id.clone(), from: run.state, to: RunState::Failed, result: Some(result) };
-    work.change(&super::about(&run), "Run failed", &moved)?;
-    Ok(())
 }
 
 /// Ends the attempts of an engine that died: no attempt of an ended run may look as if it still ran. Its locks
