@@ -5,7 +5,6 @@ mod disk;
 mod namespaces;
 mod sandbox;
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use contract::continuity::TaskView;
 use contract::domain::code::ErrorCode;
+use engine::inside::SOCKET_VARIABLE;
 use ops::task::WAITS;
 use ops::task::get::{Get, Request, open_dependencies};
 use ops::{Error, Result};
@@ -15,8 +16,9 @@ use crate::{host, inside};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The task: its id, a unique prefix of it, its id in a plan, or its T-n [default in a sandbox: WRIT_TASK]
-    #[arg(long)]
+    /// The task: its id, a unique prefix of it, its id in a plan, or its T-n
+    // In a sandbox it is the own one.
+    #[arg(long, required = crate::env::get(SOCKET_VARIABLE).is_none())]
     id: Option<String>,
 }
 
