@@ -220,6 +220,7 @@ fn the_example_plan_is_valid_and_has_every_field_of_the_schema() {
         format!(
             "ok: plan with 2 tasks: page, review\n\
              warning: $.task[0].pins[0]: there is no `tests` in the workspace\n\
+             warning: $.task[0].isolation: needs a git repository with a commit, and there is no `.git` in the workspace\n\
              next:\n  writ run {}\n",
             path.display()
         )
