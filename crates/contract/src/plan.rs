@@ -56,8 +56,8 @@ pub struct PlanTask {
     pub reads: Vec<Scope>,
     pub scratch: Vec<Scope>,
     /// Those of `writes` and `scratch` that are directories, as their author says: they are made before the task starts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub directories: Vec<Scope>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directories: Option<Box<Directories>>,
     /// Values are literal, or `env:NAME` for secrets.
     pub env: BTreeMap<String, String>,
     pub depends_on: Vec<String>,
@@ -189,6 +189,11 @@ impl Budget {
     }
 }
 
+/// Scopes that are directories. Apart, because few tasks have some and every task is stored in one event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Directories(pub Vec<Scope>);
+
 impl PlanTask {
     /// A task with every default, whose command does nothing.
     pub fn minimal(id: &str) -> Self {
@@ -202,7 +207,7 @@ impl PlanTask {
             writes: Vec::new(),
             reads: Vec::new(),
             scratch: Vec::new(),
-            directories: Vec::new(),
+            directories: None,
             env: BTreeMap::new(),
             depends_on: Vec::new(),
             priority: Priority::Normal,
@@ -230,6 +235,11 @@ impl PlanTask {
             is_mapped: false,
             aop: None,
         }
+    }
+
+    /// The scopes that are directories, as their author says.
+    pub fn directories(&self) -> &[Scope] {
+        self.directories.as_ref().map_or(&[], |directories| &directories.0)
     }
 
     pub fn timeout(&self) -> Duration {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::executor::{self, ExecutorName, GivenFields, KnownExecutor};
 use super::shapes::{Command, Length, RawBudget, RawCheck, RawPlan, RawTask};
-use super::{Budget, FileAccess, Plan, PlanTask, order, shapes};
+use super::{Budget, Directories, FileAccess, Plan, PlanTask, order, shapes};
 use crate::domain::check::{Check, Expects};
 use crate::domain::confinement::{Namespace, SandboxMode};
 use crate::domain::limits;
@@ -291,9 +291,10 @@ fn scopes(texts: &[String], path: &str, findings: &mut Findings) -> Vec<Scope> {
 }
 
 /// Those that end with a slash.
-fn directories<'t>(texts: impl Iterator<Item = &'t String>) -> Vec<Scope> {
+fn directories<'t>(texts: impl Iterator<Item = &'t String>) -> Option<Box<Directories>> {
     let named = texts.filter(|text| text.trim_end().ends_with('/'));
-    named.filter_map(|text| Scope::parse(text, None).ok()).collect()
+    let named: Vec<Scope> = named.filter_map(|text| Scope::parse(text, None).ok()).collect();
+    (!named.is_empty()).then(|| Box::new(Directories(named)))
 }
 
 fn amount(usd: f64, at: &str, findings: &mut Findings) -> Option<MicroUsd> {

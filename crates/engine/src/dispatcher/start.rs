@@ -351,7 +351,7 @@ impl Dispatcher<'_> {
         attempt: &NewAttempt,
         spec: &mut LaunchSpec,
     ) -> std::result::Result<Option<Inside>, String> {
-        directories::make(self.directory(task), &self.part(task).spec.directories)?;
+        directories::make(self.directory(task), self.part(task).spec.directories())?;
         let settings = &self.settings.sandbox;
         let held = self.held_inputs(task);
         let wanted = Wanted { files: Some(&self.part(task).spec.files), held: &held, ..self.wanted(task) };

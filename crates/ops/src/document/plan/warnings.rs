@@ -79,7 +79,7 @@ fn missing_scopes(index: usize, task: &PlanTask, is_there: impl Fn(&Scope) -> bo
             "there is no `{scope}` yet: the task can make other new files beside it; if it is a directory, write `{scope}/`"
         ),
     };
-    let is_open = |(_, scope): &(usize, &Scope)| !task.directories.contains(scope) && !is_there(scope);
+    let is_open = |(_, scope): &(usize, &Scope)| !task.directories().contains(scope) && !is_there(scope);
     task.writes.iter().enumerate().filter(is_open).map(warn).collect()
 }
 
