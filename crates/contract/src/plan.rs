@@ -18,10 +18,13 @@ use crate::domain::scope::Scope;
 use crate::domain::worktree::WorktreeSpec;
 
 pub use executor::{CommandUse, ExecutorKind, ExecutorName, KnownExecutor, PromptUse};
+pub use policy::TaskPolicy;
 
+pub mod choice;
 pub mod document;
 pub mod executor;
 pub mod order;
+pub mod policy;
 pub mod project_checks;
 pub mod read;
 pub mod scopes;
@@ -107,6 +110,9 @@ pub struct PlanTask {
     /// What is tried after a failure, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<Alternative>,
+    /// What happens when it is silent, late, or fails.
+    #[serde(default, skip_serializing_if = "TaskPolicy::is_default")]
+    pub policy: TaskPolicy,
     /// The submitted AOP TASK, which is passed to the executor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aop: Option<serde_json::Value>,
@@ -184,8 +190,15 @@ impl PlanTask {
             worktree: None,
             model: None,
             alternatives: Vec::new(),
+            policy: TaskPolicy::default(),
             aop: None,
         }
+    }
+
+    /// Whether none of its attempts uses a model, so that it spends nothing.
+    pub fn is_model_free(&self) -> bool {
+        let mut others = self.alternatives.iter().map(|other| &other.executor);
+        self.executor.is_model_free() && others.all(ExecutorName::is_model_free)
     }
 
     pub fn timeout(&self) -> Duration {

@@ -20,6 +20,7 @@ use super::trust::NewTrust;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "one change at a time is made, written and dropped")]
 pub enum Change {
     TaskCreated {
         task_id: TaskId,

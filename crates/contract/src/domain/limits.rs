@@ -154,6 +154,10 @@ pub const WORKLOG_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// A handoff bundle, which contains the worklogs of all tasks. It is read as a whole, too.
 pub const HANDOFF_BYTES_MAX: usize = WORKLOG_BYTES_MAX;
 pub const RETRIES_MAX: u32 = 20;
+/// Alternatives of one task: each may be tried as often as the task itself.
+pub const ALTERNATIVES_MAX: usize = 10;
+/// Attempts of a task that a rate limit may end before one uses up a retry.
+pub const LIMITED_ATTEMPTS_MAX: u32 = 20;
 /// More micro-dollars or tokens than any run has: the largest number that canonical JSON carries exactly.
 pub const AMOUNT_MAX: i64 = (1 << 53) - 1;
 /// How deep runs may start other runs. The first run has depth 1.

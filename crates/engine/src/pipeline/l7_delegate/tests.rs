@@ -6,7 +6,7 @@ use crate::pipeline::samples::{decisions, delta};
 
 fn returned(ended: &Ended, claim: &Claim) -> Outcome {
     let (claims, took) = (&Claims::default(), Duration::from_secs(2));
-    super::run(&DelegateFacts { number: 1, ended, claim, claims, took })
+    super::run(&DelegateFacts { number: 1, ended, claim, claims, took, silences: None, late_ms: None })
 }
 
 #[test]
