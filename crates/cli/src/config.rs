@@ -12,9 +12,11 @@ use contract::domain::check::Check;
 use contract::domain::code::ErrorCode;
 use contract::domain::confinement::SandboxMode;
 use contract::domain::limits;
+use contract::domain::money::MicroUsd;
 use contract::domain::network::HostRule;
+use contract::domain::price::{Price, Prices};
 use contract::domain::retention::{self, Retention};
-use contract::domain::time::parse_duration;
+use contract::domain::time::{Timestamp, parse_duration};
 use contract::domain::trust::ProjectCommands;
 use contract::finding::Findings;
 use contract::intake::Executors;
@@ -22,7 +24,9 @@ use contract::json::Value;
 use contract::plan::read::toml_value;
 use contract::plan::{executor, project_checks};
 use contract::shape::check::check;
-use contract::shape::{List, NON_BLANK, Object, Shape, TEXT, Unknown, optional};
+use contract::shape::{
+    Form, List, Map, NON_BLANK, NOT_NEGATIVE, Object, Shape, TEXT, Text, UNBOUNDED, Unknown, optional,
+};
 use engine::{Configured, Policy};
 use ops::{Error, Result};
 
@@ -41,6 +45,7 @@ pub(crate) struct Config {
     pub(crate) configured: Vec<Configured>,
     pub(crate) retention: Retention,
     pub(crate) sandbox: SandboxConfig,
+    pub(crate) prices: Prices,
     pub(crate) sources: Vec<(String, String, PathBuf)>,
     projects: Vec<PathBuf>,
 }
@@ -71,6 +76,7 @@ static CONFIG: Object = Object {
         ),
         optional("executors", executors::SHAPE, "The same as `executor`."),
         optional("aop", Shape::Object(&aop::AOP), "How AOP TASKs and prompts are read."),
+        optional("prices", Shape::Map(&PRICES), "What models cost, for work that does not say it."),
         optional("checks", project_checks::SHAPE, "What writ runs before a task of the project is done."),
         optional("events_retention_days", DAYS, "How long events are kept."),
         optional("events_prune_batch", BATCH, "How many events one transaction of `writ gc` removes."),
@@ -122,6 +128,36 @@ const ENDPOINTS: Shape = Shape::List(&List { item: NON_BLANK, min: 0, max: limit
 const MEMORY: Shape = Shape::Integer { min: 16, max: 1 << 30 };
 const PROCESSES: Shape = Shape::Integer { min: 16, max: limits::SANDBOX_PROCESSES_MAX as i64 };
 
+static PRICES: Map = Map { value: Shape::Object(&PRICE), key: Text { min: 1, max: UNBOUNDED, form: None } };
+
+static PRICE: Object = Object {
+    name: "price",
+    about: "What a model costs, in US dollars for a million tokens.",
+    fields: &[
+        contract::shape::required("input_usd_per_million", NOT_NEGATIVE, "For input."),
+        contract::shape::required("output_usd_per_million", NOT_NEGATIVE, "For output."),
+        optional(
+            "cached_input_usd_per_million",
+            NOT_NEGATIVE,
+            "For input from the provider's cache. Default: as other input.",
+        ),
+        contract::shape::required(
+            "as_of",
+            DAY,
+            "The day from which the price is known, such as `2026-11-01`.",
+        ),
+    ],
+    unknown: Unknown::Refused,
+};
+
+const DAY: Shape = Shape::Text(Text { min: 10, max: 10, form: Some(&DAY_FORM) });
+
+static DAY_FORM: Form = Form {
+    name: "a day such as 2026-11-01",
+    pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+    accepts: |text| Timestamp::parse(&format!("{text}T00:00:00Z")).is_ok(),
+};
+
 /// Reads the user's file, then the nearest project's above `from`.
 pub(crate) fn load(from: &Path) -> Result<Config> {
     let mut config = Config::default();
@@ -136,6 +172,7 @@ pub(crate) fn load(from: &Path) -> Result<Config> {
         config.take_retention(&value, &user);
         config.take_sandbox(&value, &user)?;
         aop::take_of_user(&mut config, &value, &user)?;
+        config.take_prices(&value, &user)?;
     }
     config.heed_project(from)?;
     Ok(config)
@@ -234,7 +271,7 @@ fn invalid(file: &Path, findings: Findings) -> Error {
 
 /// In a project's file these would have no effect. A sandbox that a cloned repository, or a task of an earlier run, could
 /// turn off would hold nobody.
-fn refuse_own_sandbox(value: &Value, from: &Path) -> Result<()> {
+fn refuse_own(value: &Value, from: &Path) -> Result<()> {
     let mut findings = Findings::default();
     if value.pointer("/sandbox/mode").and_then(Value::as_str) == Some(SandboxMode::Off.as_str()) {
         let message = "a project can only make the mode stricter; `off` belongs in the user's configuration";
@@ -245,6 +282,9 @@ fn refuse_own_sandbox(value: &Value, from: &Path) -> Result<()> {
             let message = "belongs in the user's configuration; a project can only set the mode";
             findings.push(format!("$.sandbox.{name}"), "misplaced", message);
         }
+    }
+    if value.get("prices").is_some() {
+        findings.push("$.prices", "misplaced", "belongs in the user's configuration");
     }
     if findings.is_empty() { Ok(()) } else { Err(invalid(from, findings)) }
 }
@@ -277,7 +317,7 @@ impl Config {
         };
         if let Some(value) = read(&project)? {
             // A cloned repository may forbid, but not name programs to run.
-            refuse_own_sandbox(&value, &project)?;
+            refuse_own(&value, &project)?;
             aop::take_of_project(self, &value, &project)?;
             self.take(&value, &project)?;
             if value.get("executors").is_some() {
@@ -413,5 +453,31 @@ impl Config {
                 default.events_summarize_keep_recent,
             ),
         };
+    }
+
+    fn take_prices(&mut self, value: &Value, from: &Path) -> Result<()> {
+        let Some(prices) = value.get("prices").and_then(Value::as_object) else { return Ok(()) };
+        let mut findings = Findings::default();
+        for (model, price) in prices {
+            let mut amount = |field: &str| {
+                let dollars = price.get(field)?.as_f64()?;
+                let amount = MicroUsd::from_dollars(dollars);
+                if amount.is_none() {
+                    let at = format!("$.prices.{model}.{field}");
+                    findings.push(at, "range", "must be from 0 to a billion dollars");
+                }
+                amount
+            };
+            let price = Price {
+                input: amount("input_usd_per_million").unwrap_or_default(),
+                output: amount("output_usd_per_million").unwrap_or_default(),
+                cached_input: amount("cached_input_usd_per_million"),
+                as_of: price.get("as_of").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            };
+            let told = format!("{} in, {} out, as of {}", price.input, price.output, price.as_of);
+            self.sources.push((format!("prices.{model}"), told, from.to_owned()));
+            self.prices.set(model, price);
+        }
+        if findings.is_empty() { Ok(()) } else { Err(invalid(from, findings)) }
     }
 }

@@ -195,6 +195,7 @@ impl Door for CommandLine {
             doors: Some(Arc::new(Answering::new(&self.globals, &self.store))),
             worktrees: self.worktrees(),
             policy: config.policy,
+            prices: config.prices,
             environment: self.environment(),
             stop: self.stop()?,
             rerun_parked: how.rerun_parked,

@@ -203,7 +203,9 @@ impl Observer for LiveView {
                     "another process holds the store's write lock; the tasks go on, and the run waits for it",
                 );
             }
-            Progress::TookOver { task, told } | Progress::BeginsWithout { task, told } => {
+            Progress::TookOver { task, told }
+            | Progress::Warned { task, told }
+            | Progress::BeginsWithout { task, told } => {
                 self.tell(&format!("{task}: {told}"));
             }
             Progress::Attached { process } => {

@@ -19,6 +19,7 @@ pub mod money;
 pub mod network;
 pub mod outside;
 pub mod pins;
+pub mod price;
 pub mod principal;
 pub mod priority;
 pub mod process;

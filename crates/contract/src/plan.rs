@@ -18,10 +18,13 @@ use crate::domain::scope::Scope;
 use crate::domain::worktree::WorktreeSpec;
 
 pub use executor::{CommandUse, ExecutorKind, ExecutorName, KnownExecutor, PromptUse};
+pub use policy::TaskPolicy;
 
+pub mod choice;
 pub mod document;
 pub mod executor;
 pub mod order;
+pub mod policy;
 pub mod project_checks;
 pub mod read;
 pub mod scopes;
@@ -116,6 +119,9 @@ pub struct PlanTask {
     /// The paths of its document are of another machine, and were mapped to this one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_mapped: bool,
+    /// What happens when it is silent, late, or fails.
+    #[serde(default, skip_serializing_if = "TaskPolicy::is_default")]
+    pub policy: TaskPolicy,
     /// The submitted AOP TASK, which is passed to the executor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aop: Option<serde_json::Value>,
@@ -233,6 +239,7 @@ impl PlanTask {
             alternatives: Vec::new(),
             files: FileAccess::default(),
             is_mapped: false,
+            policy: TaskPolicy::default(),
             aop: None,
         }
     }
@@ -240,6 +247,12 @@ impl PlanTask {
     /// The scopes that are directories, as their author says.
     pub fn directories(&self) -> &[Scope] {
         self.directories.as_ref().map_or(&[], |directories| &directories.0)
+    }
+
+    /// Whether none of its attempts uses a model, so that it spends nothing.
+    pub fn is_model_free(&self) -> bool {
+        let mut others = self.alternatives.iter().map(|other| &other.executor);
+        self.executor.is_model_free() && others.all(ExecutorName::is_model_free)
     }
 
     pub fn timeout(&self) -> Duration {

@@ -1,16 +1,20 @@
 //! The loop that works one run. Every report, deadline and request passes here, in order, on one thread.
 
+mod aborts;
 pub(crate) mod busy_store;
 mod calls;
 mod claims;
 mod conclude;
 mod directories;
 pub(crate) mod inputs;
+mod conclusion;
+mod cost;
 mod isolated;
 mod layers;
 mod leftovers;
 mod parked;
 mod pins;
+mod progress;
 mod reports;
 pub(crate) mod rollback;
 mod selection;
@@ -41,6 +45,7 @@ use crate::launcher::Children;
 use crate::live::Live;
 use crate::observer::{Observer, Progress};
 use crate::pipeline::{Mark, Pipeline};
+use crate::progress_log::ProgressLog;
 use crate::scheduler::{Board, Step};
 use crate::settings::Settings;
 use crate::verify::CheckLocation;
@@ -100,6 +105,12 @@ pub(crate) struct Dispatcher<'d> {
     starving: Option<Starving>,
     /// Why the run is given up, once it is.
     starved: Option<Error>,
+    /// What tasks reported about their progress.
+    progress: BTreeMap<usize, ProgressLog>,
+    /// Tasks whose failure ends all others.
+    aborting: Vec<usize>,
+    /// Why all others are ended, once one of those has failed.
+    aborted: Option<String>,
 }
 
 /// What became of entries that were to be written.
@@ -139,6 +150,7 @@ impl<'d> Dispatcher<'d> {
         let scratch: BTreeSet<Scope> = planned.flat_map(|part| part.spec.scratch.iter().cloned()).collect();
         let scratch = scratch.into_iter().collect();
         let aop = tasks.iter().map(submitted).collect();
+        let aborting = aborts::aborting(&tasks);
         Self {
             cx: parts.cx,
             settings: parts.settings,
@@ -168,6 +180,9 @@ impl<'d> Dispatcher<'d> {
             paused_ms: parts.settings.launcher.paused_ms(),
             starving: None,
             starved: None,
+            progress: BTreeMap::new(),
+            aborting,
+            aborted: None,
         }
     }
 
@@ -196,6 +211,7 @@ impl<'d> Dispatcher<'d> {
                     self.look_after_others()?;
                     self.look_at_locks()?;
                 }
+                self.heed_aborts()?;
                 self.take_steps()?;
             }
             let now_ms = self.now_ms();
@@ -226,7 +242,8 @@ impl<'d> Dispatcher<'d> {
             None => self.observer.tick(),
         }
         self.allow_for_pauses();
-        self.enforce_deadlines();
+        self.enforce_deadlines()?;
+        self.write_progress()?;
         self.start_parked()?;
         self.take_answers()
     }
@@ -245,6 +262,7 @@ impl<'d> Dispatcher<'d> {
         for live in self.live.values_mut() {
             live.deadline_ms = live.deadline_ms.saturating_add(longer_ms);
             live.last_sign_ms = live.last_sign_ms.saturating_add(longer_ms);
+            live.late_since_ms = live.late_since_ms.map(|since_ms| since_ms.saturating_add(longer_ms));
         }
         self.waiting.values_mut().for_each(|waiting| waiting.postpone(longer_ms));
     }

@@ -127,13 +127,15 @@ fn patience(tasks: &[Task], settings: &Settings) -> Duration {
     let specs = tasks.iter().filter_map(|task| task.part.as_ref()).map(|part| &part.spec);
     let per_task = specs.map(|task| {
         let checks = u32::try_from(task.checks.len()).unwrap_or(u32::MAX);
-        let attempt = task.timeout() + limits::CHECK_TIMEOUT * checks + limits::KILL_DEADLINE;
+        let timeout = if task.policy.may_be_late { limits::TASK_TIMEOUT_MAX } else { task.timeout() };
+        let attempt = timeout + limits::CHECK_TIMEOUT * checks + limits::KILL_DEADLINE;
+        let models = u32::try_from(task.alternatives.len()).unwrap_or(u32::MAX).saturating_add(1);
         let executor = settings.executors.find(&task.executor);
         let asked = executor.map_or(Duration::ZERO, Executor::retry_after_max);
         let waits: Duration =
             (2..=i64::from(task.retries) + 1).map(|number| task.backoff(number).max(asked)).sum();
         let locks = if task.writes.is_empty() { Duration::ZERO } else { settings.lock_wait };
-        attempt * (task.retries + 1) + waits + locks
+        (attempt * (task.retries + 1) + waits).saturating_mul(models) + locks
     });
     per_task.fold(limits::OWNER_LEASE, Duration::saturating_add)
 }

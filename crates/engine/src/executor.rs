@@ -46,7 +46,7 @@ pub use configured::{Configured, Permissions};
 pub(crate) use end::{Ended, Stopped, forced_failure, with_denial};
 pub(crate) use free::Free;
 pub(crate) use lines::{Line, Lines};
-pub(crate) use reported::{Reported, Sign, sign_of};
+pub(crate) use reported::{Reported, Sign, progress_of, sign_of};
 pub use template::PLACEHOLDERS;
 
 /// Everything that is known about how to run one kind of task.
@@ -73,6 +73,11 @@ pub(crate) trait Executor: Send + Sync {
     /// The longest pause before the next attempt that a failed one can ask for.
     fn retry_after_max(&self) -> Duration;
 
+    /// Whether it uses no model, so that its work costs nothing.
+    fn is_model_free(&self) -> bool {
+        self.configured().is_model_free
+    }
+
     /// The child that does the work.
     fn prepare(&self, work: &Work<'_>) -> Prepared;
 }
@@ -87,6 +92,8 @@ pub(crate) struct Work<'w> {
     /// What is called, with `shell` as in the plan's task.
     pub(crate) command: &'w [String],
     pub(crate) model: Option<&'w str>,
+    /// Which of the task's alternatives it is.
+    pub(crate) alternative: Option<u32>,
     /// The executor's own conversation of an earlier attempt, which it can go on with.
     pub(crate) resume: Option<&'w str>,
     /// The attempt before this one.
@@ -108,7 +115,7 @@ pub(crate) struct Prepared {
     /// In addition to what every task gets.
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) stdin: Stdin,
-    /// The child is stopped when it is silent for longer.
+    /// The child is stopped when it is silent for longer, where its task says nothing about heartbeats.
     pub(crate) silence_max: Option<Duration>,
     pub(crate) stdout: Stdout,
     pub(crate) reader: Box<dyn Reader>,

@@ -18,12 +18,14 @@ pub mod verify;
 pub mod worklog;
 pub mod worktree;
 
+mod beats;
 mod claimed_file;
 mod dispatcher;
 mod drive;
 mod executor;
 mod live;
 mod pipeline;
+mod progress_log;
 mod recovery;
 mod regular_file;
 mod remove_tree;

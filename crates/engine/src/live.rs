@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use contract::domain::attempt::{Limited, NewAttempt, SessionTotal, Taken};
+use contract::domain::attempt::{CostBasis, Limited, NewAttempt, SessionTotal, Taken};
 use contract::domain::check::CheckSeen;
 use contract::domain::outside::Outside;
 use contract::domain::time::Timestamp;
 use contract::secrets::Hidden;
 
 use crate::dispatcher::inputs::InputDigests;
+use crate::beats::Beats;
 use crate::executor::{Claims, Ended, Lines, Reader, Reported, Stdout, Stopped};
 use crate::inside::{Inside, TaskDoor};
 use crate::launcher::Children;
@@ -29,8 +30,11 @@ pub(crate) struct Live {
     pub(crate) timeout: Duration,
     /// On the boot clock.
     pub(crate) deadline_ms: i64,
-    pub(crate) silence_max: Option<Duration>,
+    /// The signs of life that are expected of it.
+    pub(crate) beats: Option<Beats>,
     pub(crate) last_sign_ms: i64,
+    /// When its timeout ended, on the boot clock, if it was allowed to go on.
+    pub(crate) late_since_ms: Option<i64>,
     pub(crate) stopped: Option<Stopped>,
     pub(crate) log: Option<LogWriter>,
     pub(crate) hidden: Hidden,
@@ -45,6 +49,8 @@ pub(crate) struct Live {
     pub(crate) inputs: InputDigests,
     /// What its RESPONSE claims, beside what was seen.
     pub(crate) claims: Claims,
+    /// How its cost is known; `None` if it is not.
+    pub(crate) cost_basis: Option<CostBasis>,
     pub(crate) seen: Vec<CheckSeen>,
     /// What changed outside the task's scope. Known once the executor has ended.
     pub(crate) outside: Option<Outside>,
@@ -112,13 +118,21 @@ impl Live {
         }
     }
 
+    /// Its executor is alive.
+    pub(crate) fn sign(&mut self, now_ms: i64) {
+        self.last_sign_ms = now_ms;
+        self.beats.iter_mut().for_each(Beats::sign);
+    }
+
     /// When it has to be looked at again, on the boot clock.
     pub(crate) fn next_due_ms(&self) -> i64 {
         match self.phase {
             Phase::Parked { due_ms, .. } | Phase::Landing { due_ms } => due_ms,
-            Phase::Executing | Phase::Setup { .. } | Phase::Checking { .. } | Phase::Judging => {
-                self.deadline_ms
+            Phase::Executing => {
+                let silent_ms = self.beats.as_ref().map(|beats| beats.due_ms(self.last_sign_ms));
+                silent_ms.map_or(self.deadline_ms, |silent_ms| silent_ms.min(self.deadline_ms))
             }
+            Phase::Setup { .. } | Phase::Checking { .. } | Phase::Judging => self.deadline_ms,
         }
     }
 

@@ -58,6 +58,11 @@ pub enum Progress<'t> {
         task: &'t str,
         told: &'t str,
     },
+    /// Something about it that a person has to know: it is late, it is silent, an alternative is used.
+    Warned {
+        task: &'t str,
+        told: &'t str,
+    },
     /// It begins without the work of another task, which cannot be merged: ``begins without `a`: …``.
     BeginsWithout {
         task: &'t str,

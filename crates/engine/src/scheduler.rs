@@ -11,12 +11,13 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use contract::domain::attempt::{Attempt, AttemptState};
+use contract::domain::attempt::Attempt;
 use contract::domain::limits;
 use contract::domain::priority::Priority;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::plan::PlanTask;
+use contract::plan::choice::{Choice, standing};
 
 use choice::{Candidate, choose};
 use waits::{Waits, is_lost};
@@ -353,16 +354,17 @@ impl Board {
 /// How long the next attempt waits after the end of the last one: what the plan says or what the executor asked for,
 /// whichever is longer. Nothing where the plan would not repeat it: then a person asked for it.
 pub fn wait_after(spec: &PlanTask, attempts: &[Attempt]) -> Duration {
-    let failures = attempts.iter().filter(|attempt| attempt.state == AttemptState::Failed).count();
-    let Some(last) = attempts.last().filter(|last| last.state == AttemptState::Failed) else {
-        return Duration::ZERO;
-    };
-    if failures > usize::try_from(spec.retries).unwrap_or(usize::MAX) {
-        return Duration::ZERO;
+    let standing = standing(spec, attempts);
+    match standing.choice {
+        // What the one before asked for does not concern another model.
+        Some(Choice::Alternative(_) | Choice::GiveUp(_)) | None => Duration::ZERO,
+        Some(Choice::Retry) => {
+            let outcome = attempts.last().and_then(|last| last.outcome.as_ref());
+            let asked = outcome.and_then(|outcome| outcome.retry_after_ms).unwrap_or(0);
+            let planned = spec.backoff(i64::from(standing.failures).saturating_add(1));
+            planned.max(Duration::from_millis(asked).min(limits::RETRY_AFTER_MAX))
+        }
     }
-    let asked = last.outcome.as_ref().and_then(|outcome| outcome.retry_after_ms).unwrap_or(0);
-    let planned = spec.backoff(i64::try_from(failures).unwrap_or(i64::MAX).saturating_add(1));
-    planned.max(Duration::from_millis(asked).min(limits::RETRY_AFTER_MAX))
 }
 
 pub(crate) fn overlap(a: &[Scope], b: &[Scope]) -> bool {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
 use contract::domain::confinement::Ceiling;
+use contract::domain::price::Prices;
 
 use crate::Policy;
 use crate::executor::Executors;
@@ -31,6 +32,8 @@ pub struct Settings {
     /// The clones in which tasks work.
     pub worktrees: Worktrees,
     pub policy: Policy,
+    /// What models cost.
+    pub prices: Prices,
     /// What is needed to confine children.
     pub sandbox: SandboxSettings,
     /// What tasks can be given at most; `None` if the run was not started from inside a sandbox.

@@ -5,8 +5,12 @@ pub mod settle;
 pub mod show;
 
 use contract::domain::crew::budget::{Amount, Purse};
+use contract::domain::task::Task;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::context::Context;
+use crate::error::Result;
 
 /// A run's budget in its four parts: `limit = free + reserved + spent + withheld`. Answers of older versions have no
 /// withheld part, and are returned as they were stored.
@@ -23,6 +27,13 @@ pub struct Shares {
     /// In which unit costs are: `micro_usd`, millionths of a dollar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_unit: Option<String>,
+}
+
+/// Whether the run of a task has a budget in which nothing is withheld for the task: a person said what it spent.
+pub fn is_settled(cx: &mut Context, task: &Task) -> Result<bool> {
+    let Some(part) = &task.part else { return Ok(false) };
+    let tx = cx.store.read()?;
+    Ok(tx.purse(&part.run_id)?.is_some() && tx.withheld_reservations(&task.id)?.is_empty())
 }
 
 fn cost_unit() -> String {

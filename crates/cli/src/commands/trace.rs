@@ -77,7 +77,10 @@ fn text(found: &Events, state: Option<ShownState>, all: bool) -> String {
             }
             VERSION_FALLBACK => text.push_str(&noted("VERSION_FALLBACK", &event.record.message)),
             FINAL_REPORT => text.push_str(&noted("SESSION_FINAL_REPORT", &event.record.message)),
-            LOCK_TAKEN_OVER => text.push_str(&noted(&event.record.intent, &event.record.message)),
+            PROGRESS_UPDATE => text.push_str(&noted("PROGRESS_UPDATE", &event.record.message)),
+            LATE | SILENT | LOCK_TAKEN_OVER => {
+                text.push_str(&noted(&event.record.intent, &event.record.message));
+            }
             _ if is_taken_lock(event) => text.push_str(&noted(&event.record.kind, &event.record.message)),
             _ if all => text.push_str(&noted(&event.record.kind, &event.record.message)),
             _ => {}
@@ -97,6 +100,13 @@ const VERSION_FALLBACK: &str = "writ.version_fallback";
 
 /// The intent of the event with the results of a session.
 const FINAL_REPORT: &str = "writ.session_final_report";
+
+/// The intent of the event with what an executor said about its progress.
+const PROGRESS_UPDATE: &str = "writ.progress_update";
+
+/// The intents of the notes that a task is late, or missed its heartbeats.
+const LATE: &str = "writ.task.late";
+const SILENT: &str = "writ.task.silent";
 
 /// The intent of the note that a task got a lock which was taken from another one.
 const LOCK_TAKEN_OVER: &str = "writ.lock.taken_over";

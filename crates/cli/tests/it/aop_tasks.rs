@@ -31,7 +31,7 @@ pub(crate) fn response(fields: Value) -> Value {
 }
 
 /// A TASK whose executor prints these messages, one per line.
-fn answered(cli: &Cli, messages: &[Value]) -> Value {
+pub(crate) fn answered(cli: &Cli, messages: &[Value]) -> Value {
     let lines: Vec<String> = messages
         .iter()
         .map(|message| format!("print {}\n", message.to_string().replace('\\', r"\\")))

@@ -237,6 +237,10 @@ fn the_example_plan_is_valid_and_has_every_field_of_the_schema() {
         ("task", tasks.clone()),
         ("check", checks),
         ("budget", inside("budget")),
+        (
+            "alternative",
+            inside("alternatives").iter().flat_map(|list| list.as_array().unwrap().clone()).collect(),
+        ),
     ] {
         for field in schema["$defs"][kind]["properties"].as_object().unwrap().keys() {
             assert!(

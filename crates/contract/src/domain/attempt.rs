@@ -69,6 +69,9 @@ pub struct Outcome {
     pub checks: Vec<CheckSeen>,
     pub cost: Option<MicroUsd>,
     pub tokens: Option<i64>,
+    /// How the cost is known. `None` if it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_basis: Option<CostBasis>,
     /// Processes that outlived the child and were killed by writ.
     pub leftovers_killed: u32,
     /// How its processes were confined: `namespace` is `on`, `off` or `refused: …`. Empty if none was started.
@@ -86,6 +89,12 @@ pub struct Outcome {
     /// The rate limit or usage window that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limited: Option<Limited>,
+    /// The signs of life that it missed where it was allowed to go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silences: Option<Silences>,
+    /// How long after its timeout it ended, where it was allowed to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_ms: Option<u64>,
     /// How long the executor asks writ to wait before a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
@@ -121,6 +130,53 @@ pub struct SessionTotal {
     pub tokens_input: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tokens_output: Option<u64>,
+}
+
+/// Silences of an executor that were longer than its heartbeat allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Silences {
+    /// How often as many beats were missed in a row as may be.
+    pub windows: u32,
+    pub longest_ms: u64,
+}
+
+/// How the cost of an attempt is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "from", rename_all = "snake_case")]
+pub enum CostBasis {
+    /// The executor said it.
+    Reported,
+    /// Its tokens, at the price that the configuration has for the model since this day.
+    Computed { model: String, as_of: String },
+    /// Its executor uses no model.
+    NoModel,
+    /// It was never started.
+    NotStarted,
+}
+
+impl CostBasis {
+    /// Whether nothing can have been spent.
+    pub fn is_free(&self) -> bool {
+        match self {
+            CostBasis::NoModel | CostBasis::NotStarted => true,
+            CostBasis::Reported | CostBasis::Computed { .. } => false,
+        }
+    }
+}
+
+impl Outcome {
+    /// What it cost, if that is known. Without a report it is not: only what uses no model is free.
+    pub fn known_cost(&self) -> Option<MicroUsd> {
+        self.cost.or_else(|| self.is_free().then_some(MicroUsd(0)))
+    }
+
+    pub fn known_tokens(&self) -> Option<i64> {
+        self.tokens.or_else(|| self.is_free().then_some(0))
+    }
+
+    fn is_free(&self) -> bool {
+        self.cost_basis.as_ref().is_some_and(CostBasis::is_free)
+    }
 }
 
 /// A resource of a model's provider that is used up for a while.

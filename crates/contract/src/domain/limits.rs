@@ -159,6 +159,10 @@ pub const RETRIES_MAX: u32 = 20;
 /// AOP TASKs in one document, and runs of a session that are looked at.
 pub const SESSION_TASKS_MAX: usize = 1000;
 pub const SESSION_RUNS_MAX: usize = 1000;
+/// Alternatives of one task: each may be tried as often as the task itself.
+pub const ALTERNATIVES_MAX: usize = 10;
+/// Attempts of a task that a rate limit may end before one uses up a retry.
+pub const LIMITED_ATTEMPTS_MAX: u32 = 20;
 /// More micro-dollars or tokens than any run has: the largest number that canonical JSON carries exactly.
 pub const AMOUNT_MAX: i64 = (1 << 53) - 1;
 /// How deep runs may start other runs. The first run has depth 1.

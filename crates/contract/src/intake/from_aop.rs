@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::one_task::{self, Submitted};
 use super::{Executors, Intake, PathMapping, Reading, Refused, checks, placed, session};
-use crate::aop::task::{Network, Provider, RollbackSnapshot, SnapshotStrategy, Task};
+use crate::aop::task::{AlternativeModel, Network, Provider, RollbackSnapshot, SnapshotStrategy, Task};
 use crate::aop::{Code, effective};
 use crate::domain::confinement::{NetworkUse, SandboxMode};
 use crate::domain::limits;
@@ -12,8 +12,9 @@ use crate::domain::network::HostRule;
 use crate::domain::run::{DocumentKind, RunWarning};
 use crate::domain::scope::Scope;
 use crate::finding::Findings;
+use crate::plan::policy::HeartbeatPolicy;
 use crate::plan::read::network::rules;
-use crate::plan::{Budget, ExecutorName, FileAccess, Plan, PlanTask};
+use crate::plan::{Alternative, Budget, ExecutorName, FileAccess, Plan, PlanTask, TaskPolicy};
 
 /// The extension with which a TASK's author names the program to run.
 const COMMAND_EXTENSION: &str = "x_command";
@@ -168,9 +169,51 @@ fn plan_task(task: &Task, executors: &Executors, findings: &mut Findings) -> Pla
         network_allow: network_allow(task, findings),
         model: Some(task.target.model.clone()),
         files,
+        alternatives: alternatives(task, executors),
+        policy: policy(task),
         aop: serde_json::to_value(task).ok(),
         ..PlanTask::minimal(&name_of(&task.task.task_id))
     }
+}
+
+fn policy(task: &Task) -> TaskPolicy {
+    let heartbeat = effective::heartbeat(task).map(|beat| HeartbeatPolicy {
+        interval_ms: u64::try_from(beat.interval.as_millis()).unwrap_or(u64::MAX),
+        missed_max: beat.missed_max,
+        on_failure: beat.on_failure,
+    });
+    TaskPolicy {
+        heartbeat,
+        may_be_late: !effective::terminates_on_timeout(task),
+        aborts_on_critical: effective::aborts_on_critical_error(task),
+        on_failure: effective::on_failure(task),
+    }
+}
+
+/// The alternative models, each with the program that is configured for its provider, else with that of the TASK, which
+/// is told the model.
+fn alternatives(task: &Task, executors: &Executors) -> Vec<Alternative> {
+    let listed = task.execution_policy.iter().flat_map(|policy| &policy.alternative_models);
+    let alternative = |model: &AlternativeModel| {
+        let configured = executors.commands.get(&model.provider.as_str().to_lowercase());
+        // A TASK without a program is refused for that already.
+        let own = || command(task, executors, &mut Findings::default());
+        let extensions = task.task.extensions.as_ref();
+        let has_command = extensions.is_some_and(|extensions| extensions.contains_key(COMMAND_EXTENSION));
+        let of_provider = executors.of_provider(model.provider).filter(|_| !has_command);
+        let (executor, command) = match (configured, of_provider) {
+            (Some(command), _) => (None, command.clone()),
+            (None, Some(executor)) => (Some(executor), Vec::new()),
+            (None, None) => (named(task, executors), own()),
+        };
+        Alternative {
+            executor: executor.unwrap_or_else(ExecutorName::aop_stdio),
+            command,
+            model: Some(model.model.clone()),
+            trigger: model.fallback_trigger,
+        }
+    };
+    listed.map(alternative).collect()
 }
 
 fn sandbox(task: &Task, findings: &mut Findings) -> Option<SandboxMode> {

@@ -1,5 +1,6 @@
 //! Reads a plan and reports all of its faults together.
 
+mod fallback;
 mod isolation;
 pub(crate) mod network;
 mod rest;
@@ -103,7 +104,7 @@ fn with_step(path: &mut String, step: &str, then: impl FnOnce(&mut String)) {
 }
 
 impl Length {
-    fn millis(&self) -> u64 {
+    pub(super) fn millis(&self) -> u64 {
         let length = match self {
             Length::Seconds(seconds) => Some(Duration::from_secs(*seconds)),
             Length::Text(text) => parse_duration(text),
@@ -187,7 +188,14 @@ impl RawTask {
             let message = "a sandbox needs the namespace; leave `namespace` on, or do not ask for `enforce`";
             findings.push(format!("{at}.sandbox"), "conflict", message);
         }
-        PlanTask {
+        let policy = fallback::policy(
+            self.heartbeat.as_ref(),
+            self.on_silence,
+            self.on_failure,
+            (&at, &mut *findings),
+        );
+        let alternatives = self.alternatives;
+        let task = PlanTask {
             command: self
                 .command
                 .map(|command| command.arguments(self.shell, &format!("{at}.command"), findings))
@@ -225,8 +233,10 @@ impl RawTask {
             alternatives: Vec::new(),
             files: FileAccess::default(),
             is_mapped: false,
+            policy,
             aop: None,
-        }
+        };
+        fallback::alternatives(alternatives, task, known, (&at, findings))
     }
 }
 

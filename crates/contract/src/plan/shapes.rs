@@ -10,6 +10,7 @@ use crate::domain::confinement::{GitUse, Namespace, NetworkUse, SandboxMode};
 use crate::domain::limits;
 use crate::domain::priority::Priority;
 use crate::domain::worktree::Isolation;
+use crate::shape::words;
 use crate::shape::{
     Described, Form, Map, NATURAL, NON_BLANK, Object, Shape, TEXT, Text, UNBOUNDED, document, list, text,
 };
@@ -28,7 +29,7 @@ document! {
         pub(super) workspace: Option<String> as NON_BLANK,
         /// How many tasks may run at once. Default 4.
         pub(super) max_parallel: Option<usize> as PARALLEL,
-        /// The budget of the whole run. Each task's own budget is reserved for one attempt of it.
+        /// The budget of the whole run. What is left of a task's own budget is reserved for each attempt of it.
         pub(super) budget: Option<RawBudget>,
         /// Whether the processes of each task live in a pid namespace of their own, for tasks that do not say it. Default on.
         pub(super) namespace: Option<Namespace>,
@@ -102,8 +103,17 @@ document! {
         /// Whether the task may run again after an interruption. Default false.
         #[serde(default)]
         pub(super) retry_safe: bool,
-        /// The budget of one attempt.
+        /// The budget of the task, for all attempts together.
         pub(super) budget: Option<RawBudget>,
+        /// What is tried after a failure, in order, each a [[task.alternatives]] table.
+        #[serde(default)]
+        pub(super) alternatives: Vec<RawAlternative> as list!(RawAlternative::SHAPE, 0, limits::ALTERNATIVES_MAX),
+        /// How long its processes may print nothing, in seconds or as text such as `90s`. Default: no limit.
+        pub(super) heartbeat: Option<Length>,
+        /// What happens when they print nothing for longer: `abort`, `warn`, or only `record`. Default abort.
+        pub(super) on_silence: Option<OnSilence>,
+        /// `abort`: when the task has finally failed, all other tasks of the run are canceled. Default continue.
+        pub(super) on_failure: Option<AfterFailure>,
         /// `off`: its processes do not live in a pid namespace of their own, so that sudo and rootless containers work. Default: as the plan says.
         pub(super) namespace: Option<Namespace>,
         /// Whether what the task changed in `writes` is taken back when an attempt fails or is canceled. Default: as the plan says.
@@ -132,6 +142,43 @@ document! {
         #[serde(default)]
         pub(super) checks_may_change: bool,
     }
+}
+
+document! {
+    /// Another executor, command or model for a task that failed.
+    #[shape(name = "alternative", unknown = OnlyExtensions)]
+    #[derive(Deserialize)]
+    pub(crate) struct RawAlternative {
+        /// The name of the executor. Default: as the task's.
+        pub(super) executor: Option<ExecutorName>,
+        /// As the task's command. Default: the same.
+        pub(super) command: Option<Command>,
+        /// The model that the executor shall use. Default: its own.
+        pub(super) model: Option<String> as NON_BLANK,
+        /// Which failures it is for: `timeout`, `first_error` (without retries), `critical_error`, `all_errors`, or `cost_limit`. Default all_errors.
+        pub(super) on: Option<FailureKind>,
+    }
+}
+
+words! {
+    /// Which failures an alternative is for.
+    FailureKind {
+        Timeout = "timeout",
+        FirstError = "first_error",
+        CriticalError = "critical_error",
+        AllErrors = "all_errors",
+        CostLimit = "cost_limit",
+    }
+}
+
+words! {
+    /// What happens to a task that is silent for too long.
+    OnSilence { Abort = "abort", Warn = "warn", Record = "record" }
+}
+
+words! {
+    /// What the failure of a task means for the others.
+    AfterFailure { Continue = "continue", Abort = "abort" }
 }
 
 document! {

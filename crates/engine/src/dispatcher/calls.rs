@@ -85,10 +85,11 @@ impl Dispatcher<'_> {
 
     /// Counts heartbeats that programs sent with `writ heartbeat`.
     pub(super) fn hear_heartbeats(&mut self, now_ms: i64) -> Result<()> {
-        for live in self.live.values_mut().filter(|live| live.silence_max.is_some()) {
+        for live in self.live.values_mut().filter(|live| live.beats.is_some()) {
             let last = ops::run::journal::last_heartbeat(self.cx, &live.attempt.id)?;
             if last.is_some() && last != live.heartbeat {
-                (live.heartbeat, live.last_sign_ms) = (last, now_ms);
+                live.heartbeat = last;
+                live.sign(now_ms);
             }
         }
         Ok(())

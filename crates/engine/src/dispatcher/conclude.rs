@@ -1,29 +1,28 @@
 //! The end of an attempt: the claim, the checks, the verdict, and what becomes of the task.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use contract::aee::Type;
 use contract::aocl::intents;
 use contract::aocl::payload::{Delegation, VerifyResult};
-use contract::aop::Code;
-use contract::aop::response::FinalSignal;
 use contract::domain::attempt::{AttemptState, Outcome};
 use contract::domain::check::CheckSeen;
 use contract::domain::checkpoint::{self, Recovery};
 use contract::domain::money::MicroUsd;
-use contract::domain::report::CheckpointSeen;
 use contract::domain::rollback::Trigger;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
+use contract::plan::choice::{Choice, GivenUp};
 use ops::Result;
 use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
+use super::conclusion::{Conclusion, end_of, final_words, state_of};
 use super::layers::Judgment;
 use super::leftovers::Leftover;
 use super::rollback::Rolled;
+use super::start::delegate;
 use super::{Committed, Dispatcher, millis};
 use crate::executor::{Claims, Reported, Stopped, forced_failure, with_denial};
 use crate::live::{Live, Phase};
@@ -52,6 +51,8 @@ impl Dispatcher<'_> {
         let claims = Claims::of(returned.response.as_deref(), &live.hidden);
         live.claims.report = claims.report;
         live.claims.warnings.extend(claims.warnings);
+        self.find_cost(task);
+        let live = self.live_mut(task);
         let is_sandboxed = live.ended.in_force.as_ref().is_some_and(|in_force| in_force.sandbox.is_some());
         let printed = is_sandboxed.then(|| live.denials.told()).flatten();
         let advice = printed.as_ref().and_then(|_| self.advice(task));
@@ -222,10 +223,9 @@ impl Dispatcher<'_> {
     }
 
     fn conclude_judged(&mut self, task: usize, live: &Live, judgment: Judgment) -> Result<()> {
-        let reported = &live.reported;
         let mut mark = self.pipeline.mark();
         let id = self.tasks[task].id.clone();
-        self.note_return(task, live.claimed(), reported);
+        self.note_return(task, live);
         let (verdict, verification) = self.record_judgment(&id, judgment)?;
         let verdict = match self.land_judged(task, live, verdict, &mut mark)? {
             Ok(verdict) => verdict,
@@ -233,15 +233,22 @@ impl Dispatcher<'_> {
         };
         let result = VerifyResult { run_id: self.run.asked.id.to_string(), verification };
         self.pipeline.note(intents::VERIFY_RESULT, "Verification", &result, Some(&id));
+        let checkpoints = checkpoint::seen(&self.part(task).spec.checkpoints, &live.seen);
+        let conclusion = Conclusion::of(&verdict, live, checkpoints);
+        let outcome = self.outcome_of(live, state_of(&verdict), conclusion);
+        let choice = self.choice_after(task, live, &verdict, &outcome);
         let mut rolled = None;
         if matches!(verdict, Verdict::Failed { .. }) && self.may_roll_back(task, live)? {
-            match self.roll_back(task, mark, Trigger::TaskFailed)? {
+            let is_aborted = choice == Some(Choice::GiveUp(GivenUp::Critical));
+            let trigger = if is_aborted { Trigger::TaskAborted } else { Trigger::TaskFailed };
+            match self.roll_back(task, mark, trigger)? {
                 Ok(done) => rolled = Some(done),
                 Err(unwritten) => return self.conclude_unwritten(task, live, &unwritten),
             }
             mark = self.pipeline.mark();
         }
-        self.note_verdict(task, live, (&verdict, rolled), reported);
+        self.note_end(task, live, state_of(&verdict), outcome);
+        self.note_verdict(task, (&verdict, choice.as_ref()), rolled);
         match self.try_commit(mark)? {
             Committed::All(_) => {}
             unwritten => return self.conclude_unwritten(task, live, &unwritten),
@@ -264,7 +271,8 @@ impl Dispatcher<'_> {
     }
 
     /// The executor's answer as an envelope to the delegation.
-    fn note_return(&mut self, task: usize, claim: &Claim, reported: &Reported) {
+    fn note_return(&mut self, task: usize, live: &Live) {
+        let (claim, reported) = (live.claimed(), &live.reported);
         let (kind, status, payload) = match claim {
             Claim::Success => {
                 (Type::Result, "success", json!({"claim": "success", "summary": reported.summary}))
@@ -273,11 +281,11 @@ impl Dispatcher<'_> {
                 (Type::Error, "failure", json!({"code": code, "message": message, "retryable": false}))
             }
         };
-        let (to, intent) = (self.delegate(task), self.intent());
+        let (to, intent) = (delegate(&live.attempt), self.intent());
         self.pipeline.delegations.push(Delegation { to, intent: intent.clone(), status: status.to_owned() });
         self.note(Entry::Envelope(Note {
             kind,
-            from: Some(self.delegate(task)),
+            from: Some(delegate(&live.attempt)),
             to: "service.writ".to_owned(),
             intent,
             message: format!("Returned: {}", self.tasks[task].title),
@@ -286,33 +294,28 @@ impl Dispatcher<'_> {
         }));
     }
 
-    /// How often the task has failed. An attempt that was interrupted has not, and uses up no retry.
-    fn failures(&self, task: usize) -> u32 {
-        let failed = self.attempts[task].iter().filter(|attempt| attempt.state == AttemptState::Failed);
-        u32::try_from(failed.count()).unwrap_or(u32::MAX)
+    /// Notes the end of an attempt, with the newest of its progress.
+    fn note_end(&mut self, task: usize, live: &Live, state: AttemptState, outcome: Outcome) {
+        self.note_last_progress(task);
+        let token = self.held.get(&task).copied();
+        self.note(end_of(live, state, outcome, token));
     }
 
     fn note_verdict(
         &mut self,
         task: usize,
-        live: &Live,
-        (verdict, rolled): (&Verdict, Option<Rolled>),
-        reported: &Reported,
+        (verdict, choice): (&Verdict, Option<&Choice>),
+        rolled: Option<Rolled>,
     ) {
-        let told = match &rolled {
-            Some(rolled) => format!("{}; {}", verdict.told(), rolled.told),
-            None => verdict.told(),
-        };
+        let told = final_words(verdict, choice);
+        let told = rolled.as_ref().map_or_else(|| told.clone(), |rolled| format!("{told}; {}", rolled.told));
         // The next attempt must begin with the same files as this one did.
         let is_clean = rolled.as_ref().is_none_or(|rolled| rolled.is_whole);
-        let is_aborted = verdict.is_aborted();
-        let retries_left = is_clean && !is_aborted && self.failures(task) < self.part(task).spec.retries;
+        let goes_on = matches!(choice, Some(Choice::Retry | Choice::Alternative(_)));
+        let goes_on = goes_on && is_clean && !verdict.is_aborted();
+        let is_aborted = choice == Some(&Choice::GiveUp(GivenUp::Critical));
         rolled.and_then(|rolled| rolled.entry).into_iter().for_each(|entry| self.note(entry));
         let id = self.tasks[task].id.clone();
-        let token = self.held.get(&task).copied();
-        let checkpoints = checkpoint::seen(&self.part(task).spec.checkpoints, &live.seen);
-        let conclusion = Conclusion { checkpoints, ..Conclusion::of(verdict, live) };
-        self.note(end_of(live, conclusion, reported, token));
         let move_to =
             |to, reason: Option<String>| Entry::MoveTask { task_id: id.clone(), to, reason, verified: false };
         let is_done = !matches!(verdict, Verdict::Failed { .. });
@@ -327,10 +330,11 @@ impl Dispatcher<'_> {
             Verdict::Withheld { checked, reason } => {
                 self.note(Entry::Finish { task_id: id, verified: *checked, withheld: Some(reason.clone()) });
             }
-            Verdict::Failed { .. } if retries_left => {
+            Verdict::Failed { .. } if goes_on => {
                 self.note(move_to(Status::Blocked, Some(told)));
                 self.note(move_to(Status::Todo, None));
             }
+            Verdict::Failed { .. } if is_aborted => self.note(move_to(Status::Canceled, Some(told))),
             Verdict::Failed { .. } => self.note(move_to(Status::Failed, Some(told))),
         }
     }
@@ -386,15 +390,16 @@ impl Dispatcher<'_> {
         }
         self.held.remove(&task);
         let more = rolled.as_ref().map(|rolled| rolled.told.clone()).or_else(|| self.merged_before(task));
+        let aborted = self.aborted.as_ref().filter(|_| why == Stopped::Canceled && !self.canceled);
+        let message = aborted.map_or_else(|| message.to_owned(), |reason| format!("aborted: {reason}"));
         let entry = rolled.and_then(|rolled| rolled.entry);
-        let message = &more.map_or_else(|| message.to_owned(), |more| format!("{message}; {more}"));
+        let message = &more.map_or_else(|| message.clone(), |more| format!("{message}; {more}"));
+        let outcome = self.outcome_of(live, state, Conclusion::of_stopped(why, message));
         loop {
             self.refresh(task)?;
             let mark = self.pipeline.mark();
-            let reported = Reported::default();
             entry.iter().for_each(|entry| self.note(entry.clone()));
-            let conclusion = Conclusion::of_stopped(why, state, message);
-            self.note(end_of(live, conclusion, &reported, None));
+            self.note(end_of(live, state, outcome.clone(), None));
             if self.tasks[task].status == Status::InProgress {
                 let task_id = self.tasks[task].id.clone();
                 let move_to =
@@ -451,107 +456,5 @@ impl Dispatcher<'_> {
     }
 }
 
-/// How an attempt ended, as it is recorded.
-struct Conclusion {
-    state: AttemptState,
-    code: Option<String>,
-    rule: Option<String>,
-    message: String,
-    signal: Option<FinalSignal>,
-    checkpoints: Vec<CheckpointSeen>,
-}
-
-impl Conclusion {
-    fn of(verdict: &Verdict, live: &Live) -> Self {
-        match verdict {
-            Verdict::Done { .. } | Verdict::Withheld { .. } => Self {
-                state: AttemptState::Succeeded,
-                code: None,
-                rule: None,
-                message: live.reported.summary.clone().unwrap_or_default(),
-                signal: live.is_partial().then_some(FinalSignal::PartialSuccess),
-                checkpoints: Vec::new(),
-            },
-            Verdict::Failed { code, rule, message } => {
-                let is_aborted = verdict.is_aborted() || live.claims.is_aborted();
-                Self {
-                    state: AttemptState::Failed,
-                    code: Some(code.clone()),
-                    rule: rule.map(str::to_owned),
-                    message: message.clone(),
-                    signal: is_aborted.then_some(FinalSignal::Aborted),
-                    checkpoints: Vec::new(),
-                }
-            }
-        }
-    }
-
-    /// Of an attempt that writ ended. AOP has no code for that.
-    fn of_stopped(why: Stopped, state: AttemptState, message: &str) -> Self {
-        let rule = match why {
-            Stopped::Interrupted => "interrupted",
-            Stopped::Fenced => "locks_lost",
-            Stopped::Canceled | Stopped::Timeout | Stopped::Silence => "canceled",
-        };
-        Self {
-            state,
-            code: Some(Code::Unknown.as_str().to_owned()),
-            rule: Some(rule.to_owned()),
-            message: message.to_owned(),
-            signal: (rule == "canceled").then_some(FinalSignal::Aborted),
-            checkpoints: Vec::new(),
-        }
-    }
-}
-
 /// Why a check of a checkpoint was not run.
 const CHECKPOINT_OVER: &str = "not run: another check of the checkpoint failed before";
-
-/// What was in force, and what the plan asks for and did not get.
-fn confinement_of(live: &Live) -> BTreeMap<String, String> {
-    let Some(in_force) = &live.ended.in_force else { return BTreeMap::new() };
-    let mut words = in_force.words();
-    words.extend(live.overruled.clone());
-    words
-}
-
-fn end_of(live: &Live, conclusion: Conclusion, reported: &Reported, token: Option<i64>) -> Entry {
-    let (stdout_digest, stderr_digest) = live.digests.clone().unzip();
-    let Conclusion { state, code, rule, message, signal, checkpoints } = conclusion;
-    let mut report = live.claims.report.clone();
-    if let (Some(report), AttemptState::Failed) = (&mut report, state) {
-        report.overturn(&message);
-    }
-    Entry::EndAttempt {
-        task_id: live.attempt.task_id.clone(),
-        attempt_id: live.attempt.id.clone(),
-        state,
-        outcome: Box::new(Outcome {
-            exit_code: live.ended.exit_code,
-            signal: live.ended.signal,
-            code,
-            rule,
-            message,
-            stdout_digest,
-            stderr_digest,
-            checks: live.seen.clone(),
-            cost: reported.cost,
-            tokens: reported.tokens,
-            leftovers_killed: live.ended.leftovers_killed,
-            confinement: confinement_of(live),
-            network: live.ended.network.clone(),
-            agent_session: live.agent_session.clone(),
-            session_total: live.session_total.clone(),
-            limited: live.limited.clone(),
-            retry_after_ms: reported.retry_after_ms,
-            took_over: live.took_over.clone(),
-            outside: live.outside.clone().filter(|outside| !outside.is_empty()),
-            snapshot: live.snapshot.clone(),
-            final_signal: signal,
-            report,
-            checkpoints,
-            warnings: live.claims.warnings.clone(),
-        }),
-        token,
-    }
-}

@@ -12,12 +12,16 @@ use contract::aocl::Bundle;
 use contract::aocl::payload::Verification;
 use contract::domain::checkpoint;
 use contract::domain::limits;
+use contract::domain::money::MicroUsd;
 use contract::domain::outside::Outside;
 use contract::domain::task::TaskId;
 use contract::json::Value;
+use contract::plan::choice::standing;
 use ops::Result;
 
+use super::selection::Selected;
 use super::{Dispatcher, millis};
+use crate::beats::Beats;
 use crate::executor::Executor;
 use crate::live::{Live, Phase};
 use crate::pipeline::l5_context::ContextFacts;
@@ -49,12 +53,12 @@ struct Prepared {
 
 impl Dispatcher<'_> {
     /// Runs L5 and L6 for one attempt and records them.
-    pub(super) fn prepare(&mut self, task: usize, number: i64) -> Result<Preparation> {
+    pub(super) fn prepare(&mut self, task: usize, number: i64, selected: &Selected) -> Result<Preparation> {
         if let Some(reason) = self.sandbox_refusal(task) {
             return Ok(Preparation::Refused(reason));
         }
         let stack = Arc::clone(&self.pipeline.stack);
-        let Some(prepared) = self.run_before_start(task, number) else {
+        let Some(prepared) = self.run_before_start(task, number, selected) else {
             let now_ms = self.now_ms();
             let until_ms = self.pipeline.awaited_until_ms(task);
             let soon = || now_ms.saturating_add(millis(limits::HINDRANCE_POLL));
@@ -77,7 +81,7 @@ impl Dispatcher<'_> {
     }
 
     /// `None` while one of the layers is awaited.
-    fn run_before_start(&mut self, task: usize, number: i64) -> Option<Prepared> {
+    fn run_before_start(&mut self, task: usize, number: i64, selected: &Selected) -> Option<Prepared> {
         let stack = Arc::clone(&self.pipeline.stack);
         let now_ms = self.now_ms();
         let part = self.part(task).clone();
@@ -114,6 +118,9 @@ impl Dispatcher<'_> {
             task: subject,
             part: &part,
             attempt_number: number,
+            executor: &selected.executor,
+            model: selected.model.as_deref(),
+            fallback: selected.fallback.as_deref(),
             brief,
             timeout_max: self.settings.policy.timeout_max,
             executor_env,
@@ -132,6 +139,7 @@ impl Dispatcher<'_> {
         let part = self.part(task).clone();
         let took = self.cx.now().at.since(live.started_at);
         let claim = live.claimed();
+        let late_ms = live.late_since_ms.map(|since_ms| now_ms.saturating_sub(since_ms).max(0));
         let facts = DelegateFacts {
             number: part.number,
             ended: &live.ended,
@@ -139,6 +147,8 @@ impl Dispatcher<'_> {
             claims: &live.claims,
             took,
             overruled: &live.overruled,
+            silences: live.beats.as_ref().and_then(Beats::missed),
+            late_ms: late_ms.and_then(|late_ms| u64::try_from(late_ms).ok()),
         };
         let member = &stack.delegate;
         let mut delegated = self.pipeline.run(member, Some(task), now_ms, || (member.run)(&facts))?;
@@ -154,6 +164,7 @@ impl Dispatcher<'_> {
         withheld.extend(checkpoint::tolerated(&part.spec.checkpoints, &live.seen));
         let checkpoints = checkpoint::seen(&part.spec.checkpoints, &live.seen);
         let findings = live.claims.report.as_ref().map_or(&[][..], |report| &report.findings);
+        let before = standing(&part.spec, &self.attempts[task]);
         let member = &stack.verify;
         let verified = self.pipeline.run(member, Some(task), now_ms, || {
             // Nothing has run since the last check, so the tree is still the one that was seen after it.
@@ -167,8 +178,10 @@ impl Dispatcher<'_> {
                 checks: &live.seen,
                 checks_expected: part.spec.checks.len(),
                 budget: part.spec.budget,
-                cost: live.reported.cost,
-                tokens: live.reported.tokens,
+                attempts: self.attempts[task].len().saturating_add(1),
+                cost: live.reported.cost.map(|cost| MicroUsd(cost.0.saturating_add(before.cost.0))),
+                tokens: live.reported.tokens.map(|tokens| tokens.saturating_add(before.tokens)),
+                cost_basis: live.cost_basis.as_ref(),
                 tree_digest: tree.as_deref(),
                 withheld: &withheld,
                 outside,

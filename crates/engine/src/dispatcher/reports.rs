@@ -1,10 +1,18 @@
 //! What the processes of tasks report, and what happens when they take too long.
 
+use std::time::Duration;
+
+use contract::aee::Type;
+use contract::domain::limits;
+use contract::domain::time::human_duration;
+use contract::plan::PlanTask;
 use ops::Result;
-use ops::run::journal::Entry;
+use ops::run::journal::{Entry, Note};
+use serde_json::json;
 
 use super::{Dispatcher, millis};
-use crate::executor::{Sign, Stdout, Stopped, sign_of};
+use crate::beats::Silence;
+use crate::executor::{Sign, Stdout, Stopped, progress_of, sign_of};
 use crate::live::{Live, Phase};
 use crate::observer::{Observer, Progress};
 use crate::sandbox::Network;
@@ -37,7 +45,7 @@ impl Dispatcher<'_> {
             let last = watched.take(report);
             return if last { self.setup_ended(task) } else { Ok(()) };
         }
-        live.last_sign_ms = now_ms;
+        live.sign(now_ms);
         match report {
             Report::Started { in_force, .. } => {
                 live.denials.watch_network(match &in_force {
@@ -86,13 +94,16 @@ impl Dispatcher<'_> {
         let mut events = Vec::new();
         live.lines.push(bytes, |line| events.extend(live.reader.line(line)));
         let signs: Vec<Sign> = events.iter().filter_map(|event| sign_of(event, &live.hidden)).collect();
+        let updates: Vec<_> = events.iter().filter_map(|event| progress_of(event, &live.hidden)).collect();
         if !signs.is_empty() {
             let attempt = live.attempt.id.clone();
             self.patiently(|engine| ops::run::journal::heartbeat(engine.cx, &attempt))?;
         }
+        updates.into_iter().for_each(|update| self.take_progress(task, update));
         let name = &self.board.slot(task).name;
-        for Sign { percentage, message } in signs {
-            self.observer.report(Progress::Update { task: name, percentage, message: &message });
+        for sign in signs {
+            let (percentage, message) = (sign.percentage, &sign.told());
+            self.observer.report(Progress::Update { task: name, percentage, message });
         }
         let live = self.live.get(&task).expect("BUG: still live");
         match live.stdout {
@@ -146,30 +157,86 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    pub(super) fn enforce_deadlines(&mut self) {
+    pub(super) fn enforce_deadlines(&mut self) -> Result<()> {
         let now_ms = self.now_ms();
-        for live in self.live.values_mut() {
-            let silent = live.silence_max.is_some_and(|max| now_ms - live.last_sign_ms > millis(max));
+        let mut tardy = Vec::new();
+        for (task, live) in &mut self.live {
             match live.phase {
                 Phase::Executing if now_ms >= live.deadline_ms => {
-                    live.stop(Stopped::Timeout, &*self.children);
+                    let spec = &self.tasks[*task].part.as_ref().expect("BUG: it is in a plan").spec;
+                    let last_ms = latest(spec, live, self.settings.policy.timeout_max);
+                    if spec.policy.may_be_late && live.late_since_ms.is_none() && last_ms > live.deadline_ms {
+                        live.late_since_ms = Some(live.deadline_ms);
+                        live.deadline_ms = last_ms;
+                        tardy.push((*task, Tardy::Late(live.timeout)));
+                    } else {
+                        live.stop(Stopped::Timeout, &*self.children);
+                    }
                 }
-                Phase::Executing if silent => live.stop(Stopped::Silence, &*self.children),
+                Phase::Executing => {
+                    let silent_ms = now_ms.saturating_sub(live.last_sign_ms);
+                    match live.beats.as_mut().map_or(Silence::Allowed, |beats| beats.look(silent_ms)) {
+                        Silence::Allowed | Silence::Noted => {}
+                        Silence::Warned => tardy.push((*task, Tardy::Silent(silent_ms))),
+                        Silence::Failed => live.stop(Stopped::Silence, &*self.children),
+                    }
+                }
                 Phase::Checking { ref mut watched, .. } | Phase::Setup { ref mut watched, .. }
                     if now_ms >= live.deadline_ms =>
                 {
                     watched.problem.get_or_insert_with(|| TOOK_TOO_LONG.to_owned());
                     self.children.kill(live.process);
                 }
-                Phase::Executing
-                | Phase::Setup { .. }
+                Phase::Setup { .. }
                 | Phase::Checking { .. }
                 | Phase::Parked { .. }
                 | Phase::Landing { .. }
                 | Phase::Judging => {}
             }
         }
+        tardy.into_iter().try_for_each(|(task, tardy)| self.warn(task, &tardy))
     }
+
+    /// Writes down that a task is late or silent, and tells it. The task goes on.
+    fn warn(&mut self, task: usize, tardy: &Tardy) -> Result<()> {
+        let (intent, told) = match tardy {
+            Tardy::Late(timeout) => {
+                let timeout = human_duration(*timeout);
+                ("writ.task.late", format!("is late: its timeout of {timeout} is over, and it may go on"))
+            }
+            Tardy::Silent(silent_ms) => {
+                let silent = Duration::from_millis(u64::try_from(*silent_ms).unwrap_or(0));
+                let silent = human_duration(silent);
+                ("writ.task.silent", format!("missed its heartbeats: no sign of life for {silent}"))
+            }
+        };
+        let mark = self.pipeline.mark();
+        self.note(Entry::Envelope(Note {
+            kind: Type::Event,
+            from: None,
+            to: "log.writ".to_owned(),
+            intent: intent.to_owned(),
+            message: format!("{} {told}", self.board.slot(task).name),
+            payload: json!({"told": told, "attempt": self.live[&task].attempt.number}),
+            task_id: Some(self.tasks[task].id.clone()),
+        }));
+        self.commit_unless_moved(mark)?;
+        self.observer.report(Progress::Warned { task: &self.board.slot(task).name, told: &told });
+        Ok(())
+    }
+}
+
+/// What a task is warned for.
+enum Tardy {
+    Late(Duration),
+    Silent(i64),
+}
+
+/// When a task is ended that may be late: even then no attempt takes longer than any may.
+fn latest(spec: &PlanTask, live: &Live, timeout_max: Option<Duration>) -> i64 {
+    let longest = timeout_max.unwrap_or(limits::TASK_TIMEOUT_MAX).max(live.timeout);
+    let more = longest.saturating_sub(live.timeout);
+    if spec.policy.may_be_late { live.deadline_ms.saturating_add(millis(more)) } else { live.deadline_ms }
 }
 
 /// Stores what was printed. Returns it without its secrets; without a log there is nothing to show.

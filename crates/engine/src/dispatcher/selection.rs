@@ -2,7 +2,9 @@
 
 use contract::aop::codes::Code;
 use contract::domain::attempt::{Attempt, SessionTotal};
-use contract::plan::ExecutorName;
+use contract::plan::choice::{Choice, Overspent, Standing, standing};
+use contract::plan::{Alternative, ExecutorName, PlanTask};
+use ops::Result;
 
 use super::Dispatcher;
 
@@ -14,27 +16,84 @@ pub(super) struct Selected {
     pub(super) model: Option<String>,
     /// Which of the task's alternatives it is; `None` for what the task itself names.
     pub(super) alternative: Option<u32>,
+    /// Why it is not the same as before.
+    pub(super) fallback: Option<String>,
+}
+
+impl Selected {
+    fn of(spec: &PlanTask, alternative: Option<usize>) -> Self {
+        match alternative.and_then(|index| Some((index, spec.alternatives.get(index)?))) {
+            None => Self {
+                executor: spec.executor.clone(),
+                command: spec.command.clone(),
+                model: spec.model.clone(),
+                alternative: None,
+                fallback: None,
+            },
+            Some((index, Alternative { executor, command, model, .. })) => Self {
+                executor: executor.clone(),
+                command: command.clone(),
+                model: model.clone(),
+                alternative: u32::try_from(index).ok(),
+                fallback: None,
+            },
+        }
+    }
+
+    /// `model` of `executor`, or the executor alone.
+    pub(super) fn told(&self) -> String {
+        match &self.model {
+            Some(model) => format!("{model} with {}", self.executor),
+            None => self.executor.to_string(),
+        }
+    }
+}
+
+/// What the next attempt of a task is made with, given its attempts so far.
+pub(super) fn next(spec: &PlanTask, standing: &Standing, failure: Option<&str>) -> Selected {
+    match standing.choice {
+        Some(Choice::Alternative(index)) => {
+            let selected = Selected::of(spec, Some(index));
+            let trigger = spec.alternatives.get(index).map_or("", |other| other.trigger.as_str());
+            let fallback = format!(
+                "{} after {}, alternative {} of {}, for {trigger}",
+                selected.told(),
+                failure.unwrap_or("a failure"),
+                index + 1,
+                spec.alternatives.len()
+            );
+            Selected { fallback: Some(fallback), ..selected }
+        }
+        // A person wants one more attempt after everything was tried.
+        Some(Choice::GiveUp(_)) => Selected::of(spec, None),
+        Some(Choice::Retry) | None => Selected::of(spec, standing.alternative),
+    }
 }
 
 impl Dispatcher<'_> {
     /// What the next attempt of a task is made with.
     pub(super) fn selected(&self, task: usize) -> Selected {
+        let (spec, attempts) = (&self.part(task).spec, &self.attempts[task]);
+        let failure = attempts.last().and_then(|last| last.outcome.as_ref()?.code.as_deref());
+        self.with_usual_model(next(spec, &standing(spec, attempts), failure))
+    }
+
+    /// Why the budget of a task allows no further attempt. What a person settled is known.
+    pub(super) fn overspent(&mut self, task: usize) -> Result<Option<Overspent>> {
         let spec = &self.part(task).spec;
-        let mut selected = Selected {
-            executor: spec.executor.clone(),
-            command: spec.command.clone(),
-            model: spec.model.clone(),
-            alternative: None,
+        let Some(overspent) = standing(spec, &self.attempts[task]).overspent(spec.budget) else {
+            return Ok(None);
         };
-        self.with_usual_model(&mut selected);
-        selected
+        let is_settled = overspent.is_unknown() && ops::budget::is_settled(self.cx, &self.tasks[task])?;
+        Ok(Some(overspent).filter(|_| !is_settled))
     }
 
     /// The model that is configured for the executor, where none is named.
-    fn with_usual_model(&self, selected: &mut Selected) {
+    fn with_usual_model(&self, mut selected: Selected) -> Selected {
         let executor = self.settings.executors.find(&selected.executor);
         let usual = executor.and_then(|executor| executor.configured().model.clone());
         selected.model = selected.model.take().or(usual);
+        selected
     }
 
     /// The executor's own conversation that the next attempt can go on with: that of the last one, if it was made with
@@ -63,3 +122,6 @@ fn conversation(last: &Attempt) -> Option<String> {
         None => last.begun.agent_session.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,7 @@ use super::inputs::InputDigests;
 use super::layers::Preparation;
 use super::selection::Selected;
 use super::{Committed, Dispatcher, directories, millis};
+use crate::beats::Beats;
 use crate::executor::{Claims, Ended, Executor, Free, Lines, Prepared as Child, Reported, Work};
 use crate::inside::Inside;
 use crate::launcher::{Shortage, with_causes};
@@ -50,12 +51,15 @@ impl Dispatcher<'_> {
                 return self.refuse(task, &format!("{}: {}", error.code.as_str(), error.message), mark);
             }
         };
+        if let Some(overspent) = self.overspent(task)? {
+            return self.refuse(task, &format!("E_COST_LIMIT_EXCEEDED: {}", overspent.told()), mark);
+        }
         let selected = self.selected(task);
         let name = &selected.executor;
         let Some(executor) = self.settings.executors.find(name) else {
             return self.refuse(task, &format!("E_AGENT_NOT_FOUND: there is no executor `{name}`"), mark);
         };
-        let shaped = match self.prepare(task, number)? {
+        let shaped = match self.prepare(task, number, &selected)? {
             Preparation::Ready(shaped) => *shaped,
             Preparation::Refused(reason) => return self.refuse(task, &reason, mark),
             Preparation::Awaited => return Ok(()),
@@ -70,7 +74,7 @@ impl Dispatcher<'_> {
         let task_id = self.tasks[task].id.clone();
         self.note(Entry::MoveTask { task_id, to: Status::InProgress, reason: None, verified: false });
         self.note(Entry::StartAttempt { attempt: attempt.clone(), wants });
-        self.note_delegation(task, number, shaped.timeout);
+        self.note_delegation(task, &attempt, shaped.timeout);
         self.note_old_protocol(task, executor);
         match self.try_commit(mark)? {
             Committed::All(token) => drop(token.map(|token| self.held.insert(task, token))),
@@ -88,6 +92,10 @@ impl Dispatcher<'_> {
         if let Some(told) = &took_over {
             self.observer.report(Progress::TookOver { task: &self.board.slot(task).name, told });
         }
+        if let Some(fallback) = &selected.fallback {
+            let told = &format!("uses {fallback}");
+            self.observer.report(Progress::Warned { task: &self.board.slot(task).name, told });
+        }
         // Before the look that the task is compared with: what a snapshot writes is not the task's.
         let snapshot = self.take_snapshot(task, &attempt.id);
         self.begin_watch(task, at)?;
@@ -95,16 +103,16 @@ impl Dispatcher<'_> {
         self.launch(task, attempt, (executor, selected), (shaped, took_over, snapshot), inputs)
     }
 
-    fn note_delegation(&mut self, task: usize, number: i64, timeout: Duration) {
+    fn note_delegation(&mut self, task: usize, attempt: &NewAttempt, timeout: Duration) {
         let (task_id, spec) = (self.tasks[task].id.clone(), &self.part(task).spec);
         let payload = json!({
-            "task_id": task_id, "name": spec.id, "attempt": number, "writes": spec.writes,
+            "task_id": task_id, "name": spec.id, "attempt": attempt.number, "writes": spec.writes,
             "timeout_ms": u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
         });
         self.note(Entry::Envelope(Note {
             kind: Type::Task,
             from: None,
-            to: self.delegate(task),
+            to: delegate(attempt),
             intent: self.intent(),
             message: format!("Delegated: {}", self.tasks[task].title),
             payload,
@@ -148,11 +156,6 @@ impl Dispatcher<'_> {
             }));
         }
         Ok(took_over)
-    }
-
-    /// The entity a task is delegated to.
-    pub(super) fn delegate(&self, task: usize) -> String {
-        format!("agent.{}", self.part(task).spec.executor.as_str())
     }
 
     /// A delegated task carries the caller's intent.
@@ -213,6 +216,7 @@ impl Dispatcher<'_> {
             part: self.part(task),
             command: &selected.command,
             model: selected.model.as_deref(),
+            alternative: selected.alternative,
             resume,
             before: self.attempts[task].iter().rev().find(|before| before.begun.id != attempt.id),
             so_far: resume.and_then(|session| self.session_total(task, session)),
@@ -238,14 +242,11 @@ impl Dispatcher<'_> {
     ) -> Result<()> {
         let now = self.cx.now();
         let prepared = self.child_of(task, &attempt, (executor, &selected), &shaped);
-        let marker = Marker { attempt: attempt.id.clone(), owner: self.settings.launcher.identity() };
-        let argv = prepared.argv.iter().map(OsString::from).collect();
-        let mut spec = LaunchSpec::new(argv, self.directory(task).to_owned(), marker);
-        spec.env = self.child_environment(&shaped.env, &prepared.env);
+        let mut spec = self.launch_spec(task, &attempt, &prepared.argv);
+        spec.env.extend(child_environment(&shaped.env, &prepared.env));
         let own = self.clone_env(task);
         spec.env.extend(own.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))));
         spec.stdin = prepared.stdin;
-        spec.confinement.namespace = self.part(task).spec.namespace;
         let (inside, refused) = match self.confine(task, &attempt, &mut spec) {
             Ok(inside) => (inside, None),
             Err(reason) => (None, Some(reason)),
@@ -257,8 +258,9 @@ impl Dispatcher<'_> {
             started_at: now.at,
             timeout: shaped.timeout,
             deadline_ms: now.boot.millis.saturating_add(millis(shaped.timeout)),
-            silence_max: prepared.silence_max,
+            beats: self.beats(task, prepared.silence_max),
             last_sign_ms: now.boot.millis,
+            late_since_ms: None,
             stopped: None,
             log: None,
             digests: None,
@@ -271,6 +273,7 @@ impl Dispatcher<'_> {
             reported: Reported::default(),
             claims: Claims { report: None, warnings: shaped.warnings },
             inputs,
+            cost_basis: None,
             seen: Vec::new(),
             outside: None,
             recorder: None,
@@ -290,6 +293,22 @@ impl Dispatcher<'_> {
         };
         self.live.insert(task, live);
         self.begin_unless(task, refused)
+    }
+
+    /// A child of a task, with what every child gets.
+    fn launch_spec(&self, task: usize, attempt: &NewAttempt, argv: &[String]) -> LaunchSpec {
+        let marker = Marker { attempt: attempt.id.clone(), owner: self.settings.launcher.identity() };
+        let argv = argv.iter().map(OsString::from).collect();
+        let mut spec = LaunchSpec::new(argv, self.directory(task).to_owned(), marker);
+        spec.env = self.settings.environment.clone();
+        spec.confinement.namespace = self.part(task).spec.namespace;
+        spec
+    }
+
+    /// The signs of life that are expected of a task: as it says itself, else as its executor does.
+    fn beats(&self, task: usize, silence_max: Option<Duration>) -> Option<Beats> {
+        let asked = self.part(task).spec.policy.heartbeat.map(Beats::new);
+        asked.or_else(|| silence_max.map(Beats::of_executor))
     }
 
     /// Starts what the task needs first, unless it cannot be confined or taken back as it was asked for.
@@ -475,16 +494,18 @@ impl Dispatcher<'_> {
         self.processes += 1;
         self.processes
     }
+}
 
-    /// What every child gets, what this task adds, and what its executor adds.
-    fn child_environment(
-        &self,
-        task: &BTreeMap<String, String>,
-        executor: &BTreeMap<String, String>,
-    ) -> BTreeMap<OsString, OsString> {
-        let mut env = self.settings.environment.clone();
-        let added = task.iter().chain(executor);
-        env.extend(added.map(|(name, value)| (OsString::from(name), OsString::from(value))));
-        env
-    }
+/// What this task and its executor add to what every child gets.
+fn child_environment(
+    task: &BTreeMap<String, String>,
+    executor: &BTreeMap<String, String>,
+) -> BTreeMap<OsString, OsString> {
+    let added = task.iter().chain(executor);
+    added.map(|(name, value)| (OsString::from(name), OsString::from(value))).collect()
+}
+
+/// The entity that an attempt is delegated to.
+pub(super) fn delegate(attempt: &NewAttempt) -> String {
+    format!("agent.{}", attempt.executor)
 }

@@ -64,7 +64,7 @@ impl Executor for AopStdio {
             argv: self.argv(work),
             env: BTreeMap::new(),
             stdin: Stdin::Bytes(document),
-            silence_max: effective::heartbeat(&task).map(|beat| beat.silence_max()).or(self.own.silence),
+            silence_max: self.own.silence,
             stdout: Stdout::Messages,
             reader: Box::new(Conversation::new(task, work)),
         }
@@ -111,12 +111,23 @@ fn task_of(work: &Work<'_>) -> Task {
             if work.attempt_number > 1 && task.task.inputs.len() < INPUTS_MAX {
                 task.task.inputs.push(brief_of(work));
             }
+            retarget(&mut task, work);
             task
         }
         None => task_of_plan(work),
     };
-    task.task.attempt = u64::try_from(work.attempt_number).ok();
+    // Its author may have made attempts before this run.
+    let earlier = effective::attempt(&task).saturating_sub(1);
+    task.task.attempt = u64::try_from(work.attempt_number).ok().map(|number| number.saturating_add(earlier));
     task
+}
+
+/// Names the alternative model that the attempt uses as its target.
+fn retarget(task: &mut Task, work: &Work<'_>) {
+    let listed = task.execution_policy.as_ref().map(|policy| &policy.alternative_models);
+    let index = work.alternative.and_then(|index| usize::try_from(index).ok());
+    let Some(other) = index.zip(listed).and_then(|(index, listed)| listed.get(index)) else { return };
+    (task.target.provider, task.target.model) = (other.provider, other.model.clone());
 }
 
 fn brief_of(work: &Work<'_>) -> Input {

@@ -1,8 +1,12 @@
 //! What an executor reports besides its claim, taken from its events and its RESPONSE.
 
-use contract::aop::event::Body;
-use contract::aop::response::Response;
+use std::time::Duration;
+
+use contract::aop::event::{Body, Progress, ProgressUpdate};
+use contract::aop::response::{CostTracking, Response};
 use contract::domain::money::MicroUsd;
+use contract::domain::price::Tokens;
+use contract::domain::time::human_duration;
 use contract::json::Value;
 
 use contract::secrets::Hidden;
@@ -10,23 +14,49 @@ use contract::secrets::Hidden;
 /// Where a RESPONSE that failed says how long to wait before the next attempt: `error_details.extensions`.
 const RETRY_AFTER_EXTENSION: &str = "x_retry_after_ms";
 
+/// How many of the input tokens were read from the provider's cache: `cost_tracking.extensions`.
+const CACHED_EXTENSION: &str = "x_tokens_cached_input";
+
 /// A sign of life, with a message if there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sign {
     pub(crate) percentage: Option<u64>,
     pub(crate) message: String,
+    pub(crate) phase: Option<String>,
+    pub(crate) checkpoint: Option<String>,
+    pub(crate) seconds_left: Option<u64>,
+}
+
+impl Sign {
+    /// What it says besides the percentage: `nearly there (BUILD, CP-1, about 7m left)`.
+    pub(crate) fn told(&self) -> String {
+        let left = self
+            .seconds_left
+            .map(|seconds| format!("about {} left", human_duration(Duration::from_secs(seconds))));
+        let more: Vec<&str> =
+            [&self.phase, &self.checkpoint, &left].into_iter().flatten().map(String::as_str).collect();
+        let more = if more.is_empty() { String::new() } else { format!("({})", more.join(", ")) };
+        format!("{} {more}", self.message).trim().to_owned()
+    }
 }
 
 /// The sign of life in an event. Other events are none.
 pub(crate) fn sign_of(body: &Body, hidden: &Hidden) -> Option<Sign> {
+    let clean = |text: &Option<String>| text.as_deref().map(|text| hidden.one_line(text));
     match body {
         Body::Heartbeat(beat) => Some(Sign {
             percentage: beat.progress_percentage,
-            message: hidden.one_line(beat.current_phase.as_deref().unwrap_or_default()),
+            message: String::new(),
+            phase: clean(&beat.current_phase),
+            checkpoint: clean(&beat.current_checkpoint),
+            seconds_left: None,
         }),
-        Body::ProgressUpdate(update) => Some(Sign {
-            percentage: Some(update.progress.percentage),
-            message: hidden.one_line(&update.progress.message),
+        Body::ProgressUpdate(ProgressUpdate { progress, .. }) => Some(Sign {
+            percentage: Some(progress.percentage),
+            message: hidden.one_line(&progress.message),
+            phase: clean(&progress.current_phase),
+            checkpoint: clean(&progress.current_checkpoint),
+            seconds_left: progress.estimated_time_remaining_seconds,
         }),
         Body::PriorityEscalation(_)
         | Body::RollbackInitiated(_)
@@ -35,11 +65,32 @@ pub(crate) fn sign_of(body: &Body, hidden: &Hidden) -> Option<Sign> {
     }
 }
 
+/// A progress report for the log, without what is hidden. Other events are none.
+pub(crate) fn progress_of(body: &Body, hidden: &Hidden) -> Option<ProgressUpdate> {
+    let Body::ProgressUpdate(update) = body else { return None };
+    let sign = sign_of(body, hidden)?;
+    Some(ProgressUpdate {
+        agent: hidden.one_line(&update.agent),
+        progress: Progress {
+            percentage: update.progress.percentage,
+            message: sign.message,
+            current_phase: sign.phase,
+            current_checkpoint: sign.checkpoint,
+            estimated_time_remaining_seconds: sign.seconds_left,
+            extensions: None,
+        },
+    })
+}
+
 /// What a RESPONSE reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Reported {
     pub(crate) cost: Option<MicroUsd>,
     pub(crate) tokens: Option<i64>,
+    /// The same tokens by their kinds.
+    pub(crate) used: Option<Tokens>,
+    /// The model that did the work.
+    pub(crate) model: Option<String>,
     pub(crate) summary: Option<String>,
     /// How long the next attempt has to wait.
     pub(crate) retry_after_ms: Option<u64>,
@@ -48,9 +99,14 @@ pub(crate) struct Reported {
 impl Reported {
     pub(crate) fn of(response: &Response, hidden: &Hidden) -> Self {
         let tracking = response.cost_tracking.as_ref();
-        let tokens = tracking.and_then(|t| match (t.tokens_input, t.tokens_output) {
+        let cached = |t: &CostTracking| t.extensions.as_ref()?.get(CACHED_EXTENSION)?.as_u64();
+        let used = tracking.and_then(|t| match (t.tokens_input, t.tokens_output) {
             (None, None) => None,
-            (input, output) => i64::try_from(input.unwrap_or(0).saturating_add(output.unwrap_or(0))).ok(),
+            (input, output) => Some(Tokens {
+                input: input.unwrap_or(0),
+                output: output.unwrap_or(0),
+                cached_input: cached(t).unwrap_or(0),
+            }),
         });
         let cost = tracking.and_then(|t| t.actual_cost_usd.or(t.estimated_cost_usd));
         let summary = response.execution_summary.as_ref().and_then(|summary| summary.summary.as_deref());
@@ -58,7 +114,9 @@ impl Reported {
         let retry_after = extensions.and_then(|extensions| extensions.get(RETRY_AFTER_EXTENSION));
         Self {
             cost: cost.and_then(MicroUsd::from_dollars),
-            tokens,
+            tokens: used.as_ref().map(Tokens::total),
+            used,
+            model: Some(response.agent.model.clone()),
             summary: summary.map(|summary| hidden.clean(summary).into_owned()),
             retry_after_ms: retry_after.and_then(Value::as_u64),
         }

@@ -15,6 +15,7 @@ fn prepared(spec: PlanTask) -> Prepared {
         part: part(&subject),
         command: &spec.command,
         model: None,
+        alternative: None,
         resume: None,
         before: None,
         so_far: None,

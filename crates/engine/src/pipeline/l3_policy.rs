@@ -104,9 +104,11 @@ fn unlimited(facts: &RunFacts<'_>, asks: impl Fn(&PlanTask) -> bool) -> Option<S
 
 fn broken_rule<'r>(run: &'r NewRun, policy: &Policy) -> Option<BrokenRule<'r>> {
     run.plan.tasks.iter().find_map(|task| {
-        let executor = task.executor.as_str();
+        let others = task.alternatives.iter().map(|other| other.executor.as_str());
+        let mut executors = std::iter::once(task.executor.as_str()).chain(others);
         let uses_shell = task.shell || task.checks.iter().any(|check| check.shell) || names_shell(task);
-        let rule = if policy.deny_executors.iter().any(|denied| denied == executor) {
+        let denied = executors.find(|name| policy.deny_executors.iter().any(|denied| denied == name));
+        let rule = if let Some(executor) = denied {
             format!("policy.deny_executors has `{executor}`")
         } else if policy.deny_shell && uses_shell {
             "policy.deny_shell is set".to_owned()

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use contract::aop::needs::{Judged, Unmet};
+use contract::aop::task::OnFailure;
 use contract::domain::run::NewRun;
 use contract::domain::task::{PlanPart, Task};
 use contract::domain::time::human_duration;
+use contract::plan::ExecutorName;
 
 use super::Outcome;
 use contract::secrets::Hidden;
@@ -30,6 +32,11 @@ pub(crate) struct ShapeFacts<'g> {
     pub(crate) task: &'g Task,
     pub(crate) part: &'g PlanPart,
     pub(crate) attempt_number: i64,
+    /// What the attempt is made with.
+    pub(crate) executor: &'g ExecutorName,
+    pub(crate) model: Option<&'g str>,
+    /// Why that is not the same as before.
+    pub(crate) fallback: Option<&'g str>,
     pub(crate) brief: &'g str,
     pub(crate) timeout_max: Option<Duration>,
     /// What the user configured for the executor. The task's own win.
@@ -69,14 +76,26 @@ pub(crate) fn run(facts: &ShapeFacts<'_>) -> Outcome<Shaped> {
     env.insert("WRIT_TASK".to_owned(), facts.task.id.to_string());
     env.insert("WRIT_DEPTH".to_owned(), facts.run.depth.to_string());
     env.insert("WRIT_BRIEF".to_owned(), facts.brief.to_owned());
-    let reason = format!("{} for {}, at most {}", spec.executor.as_str(), spec.id, human_duration(timeout));
+    let model = facts.model.map(|model| format!(" with {model}")).unwrap_or_default();
+    let reason =
+        format!("{}{model} for {}, at most {}", facts.executor.as_str(), spec.id, human_duration(timeout));
     let key = |field: &str| format!("C2.Task.t{}.{field}", facts.part.number);
-    let shaped = profiled(Outcome::decided("SHAPED", reason), facts);
+    let mut outcome = profiled(Outcome::decided("SHAPED", reason), facts);
+    if let Some(fallback) = facts.fallback {
+        outcome = outcome.and("FALLBACK", fallback);
+    }
+    if spec.policy.on_failure == OnFailure::Retry && spec.retries == 0 {
+        let why = "on_failure RETRY has no effect, because max_retries is 0";
+        outcome = outcome.and("WITHOUT_EFFECT", why);
+    }
+    if let Some(model) = facts.model {
+        outcome = outcome.set(key("model"), model);
+    }
     let warnings = facts.needs.warnings.iter();
     warnings
-        .fold(shaped, |outcome, warning| outcome.and("WARNING", warning))
+        .fold(outcome, |outcome, warning| outcome.and("WARNING", warning))
         .set(key("attempt"), facts.attempt_number)
-        .set(key("executor"), &spec.executor)
+        .set(key("executor"), facts.executor)
         .set(key("timeout_ms"), u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
         .set(key("writes"), &spec.writes)
         .giving(Shaped {

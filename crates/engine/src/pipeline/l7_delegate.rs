@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use contract::domain::attempt::Silences;
 use contract::domain::limits::FINDINGS_TRACED_MAX;
 use contract::domain::network::{HostRule, Verdict, Visit};
 use contract::domain::time::human_duration;
@@ -40,6 +41,10 @@ pub(crate) struct DelegateFacts<'d> {
     pub(crate) took: Duration,
     /// What its plan asks for and did not get.
     pub(crate) overruled: &'d BTreeMap<String, String>,
+    /// Silences that were too long and allowed all the same.
+    pub(crate) silences: Option<Silences>,
+    /// How long after its timeout it ended.
+    pub(crate) late_ms: Option<u64>,
 }
 
 pub(crate) fn run(facts: &DelegateFacts<'_>) -> Outcome {
@@ -69,6 +74,7 @@ pub(crate) fn run(facts: &DelegateFacts<'_>) -> Outcome {
         said => outcome.and("SANDBOX_OVERRULED", format!("{what} {said}")),
     });
     let outcome = visits(outcome, &facts.ended.network);
+    let outcome = tardy(outcome, facts);
     let outcome = match &facts.ended.denied {
         Some(denied) => outcome.and("PERMISSION_DENIED", denied.clone()),
         None => outcome,
@@ -94,6 +100,23 @@ fn reported(outcome: Outcome, claims: &Claims) -> Outcome {
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if parts.is_empty() { warned } else { warned.and("REPORTED", parts.join(", ")) }
+}
+
+/// Silences and lateness that did not end it.
+fn tardy(outcome: Outcome, facts: &DelegateFacts<'_>) -> Outcome {
+    let shown = |ms: u64| human_duration(Duration::from_millis(ms));
+    let outcome = match facts.silences {
+        Some(Silences { windows, longest_ms }) => {
+            let times = if windows == 1 { "once".to_owned() } else { format!("{windows} times") };
+            let reason = format!("missed its heartbeats {times}, silent for up to {}", shown(longest_ms));
+            outcome.and("HEARTBEATS_MISSED", reason)
+        }
+        None => outcome,
+    };
+    match facts.late_ms {
+        Some(late_ms) => outcome.and("LATE", format!("ended {} after its timeout", shown(late_ms))),
+        None => outcome,
+    }
 }
 
 /// What was not in force, and why.

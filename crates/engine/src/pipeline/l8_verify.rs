@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use contract::aocl::payload::Verification;
 use contract::aop::Code;
+use contract::domain::attempt::CostBasis;
 use contract::domain::check::{CHECK_FAILED, CheckSeen, first_failed};
 use contract::domain::limits::FINDINGS_TRACED_MAX;
 use contract::domain::money::MicroUsd;
@@ -69,8 +70,13 @@ pub(crate) struct VerifyFacts<'s> {
     pub(crate) checks: &'s [CheckSeen],
     pub(crate) checks_expected: usize,
     pub(crate) budget: Budget,
+    /// How many attempts there were, with this one.
+    pub(crate) attempts: usize,
+    /// What all attempts cost together; `None` if this one did not say it.
     pub(crate) cost: Option<MicroUsd>,
     pub(crate) tokens: Option<i64>,
+    /// How the cost of this one is known.
+    pub(crate) cost_basis: Option<&'s CostBasis>,
     /// Of everything in the write scope, after the checks.
     pub(crate) tree_digest: Option<&'s str>,
     /// What changed outside its scope, where it has one.
@@ -115,7 +121,8 @@ pub(crate) fn run(facts: &VerifyFacts<'_>) -> Outcome<(Verdict, Verification)> {
         }
     };
     let outside = facts.outside.filter(|outside| !outside.is_empty());
-    let mut outcome = claimed(Outcome::decided(decision, told), facts, &verdict);
+    let outcome = costed(Outcome::decided(decision, told), facts);
+    let mut outcome = claimed(outcome, facts, &verdict);
     if let Some(reason) = outside.and_then(Outside::unattributed) {
         outcome = outcome.and("UNATTRIBUTED", reason);
     }
@@ -152,6 +159,23 @@ fn claimed(mut outcome: Outcome, facts: &VerifyFacts<'_>, verdict: &Verdict) -> 
     if facts.findings.is_empty() { outcome } else { outcome.set(key("findings"), facts.findings.len()) }
 }
 
+/// How the cost is known, where nobody reported it.
+fn costed(outcome: Outcome, facts: &VerifyFacts<'_>) -> Outcome {
+    match (facts.cost_basis, facts.budget.cost) {
+        (Some(CostBasis::Computed { model, as_of }), _) => {
+            let reason = format!("from its tokens, at the price of {model} of {as_of} in the configuration");
+            outcome.and("COST_COMPUTED", reason)
+        }
+        (None, Some(max)) => {
+            let reason = format!(
+                "it did not say what it cost, and the configuration has no price; the budget is {max}"
+            );
+            outcome.and("COST_UNKNOWN", reason)
+        }
+        (None, None) | (Some(_), _) => outcome,
+    }
+}
+
 /// The verdict where a layer refused to judge: nothing is granted.
 pub(crate) fn refused(reason: &str) -> (Verdict, Verification) {
     let (code, message) = (Code::Unknown.as_str().to_owned(), reason.to_owned());
@@ -173,15 +197,16 @@ fn judge(facts: &VerifyFacts<'_>) -> Verdict {
         let Claim::Failure { code, message } = failure(code, message) else { unreachable!("BUG: a failure") };
         return failed(&code, message);
     }
+    let who = if facts.attempts > 1 { "its attempts together" } else { "it" };
     if let (Some(cost), Some(max)) = (facts.cost, facts.budget.cost)
         && cost > max
     {
-        return failed("E_COST_LIMIT_EXCEEDED", format!("it cost {cost}, the budget is {max}"));
+        return failed("E_COST_LIMIT_EXCEEDED", format!("{who} cost {cost}, the budget is {max}"));
     }
     if let (Some(tokens), Some(max)) = (facts.tokens, facts.budget.tokens)
         && tokens > max
     {
-        return failed("E_COST_LIMIT_EXCEEDED", format!("it used {tokens} tokens, the budget is {max}"));
+        return failed("E_COST_LIMIT_EXCEEDED", format!("{who} used {tokens} tokens, the budget is {max}"));
     }
     if let Some(check) = first_failed(facts.checks) {
         let Some(id) = facts.aborted else { return unchecked(check.fault()) };

@@ -1,7 +1,7 @@
 mod reference;
 
 use super::*;
-use contract::domain::attempt::{NewAttempt, Outcome};
+use contract::domain::attempt::{AttemptState, NewAttempt, Outcome};
 use contract::domain::id::Id;
 use contract::domain::run::Owner;
 use contract::domain::time::Timestamp;

@@ -57,6 +57,7 @@ impl World {
             doors: None,
             stop: StopSignal::default(),
             rerun_parked: false,
+            prices: contract::domain::price::Prices::default(),
             lock_wait: limits::LOCK_WAIT_DEFAULT,
         };
         Self { store, cx, settings }
@@ -173,6 +174,7 @@ impl Observer for Watcher<'_> {
             | Progress::Stopping { .. }
             | Progress::StoreBusy
             | Progress::TookOver { .. }
+            | Progress::Warned { .. }
             | Progress::BeginsWithout { .. }
             | Progress::Attached { .. } => {}
         }

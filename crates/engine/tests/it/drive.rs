@@ -46,6 +46,7 @@ impl Bench {
             doors: None,
             stop: StopSignal::default(),
             rerun_parked: false,
+            prices: contract::domain::price::Prices::default(),
             lock_wait: limits::LOCK_WAIT_DEFAULT,
         };
         Self { store, cx, settings }

@@ -167,7 +167,7 @@ fn end_attempts(work: &mut EventWriter<'_, '_>, run: &Run) -> Result<()> {
         let ended = Change::AttemptEnded { attempt_id: attempt.begun.id, state, outcome };
         work.change(&about, &format!("Attempt {}", state.as_str()), &ended)?;
         let task = crate::task::required(work.tx, attempt.begun.task_id.as_str())?;
-        let is_model_free = task.part.as_ref().is_some_and(|part| part.spec.executor.is_model_free());
+        let is_model_free = task.part.as_ref().is_some_and(|part| part.spec.is_model_free());
         crate::crew::grants::book(work, &task, Spent::default().or_nothing_if(is_model_free))?;
     }
     Ok(())

@@ -111,22 +111,14 @@ fn a_target_that_lists_only_v1_does_not_speak_v2() {
 
 #[test]
 fn alternatives_are_chosen_by_their_trigger() {
-    let alternative =
-        |trigger: &str| json!({"provider": "LOCAL", "model": trigger, "fallback_trigger": trigger});
-    let models = ["TIMEOUT", "COST_LIMIT_EXCEEDED", "CRITICAL_ERROR", "ALL_ERRORS"].map(alternative);
-    let listed = task(json!({"execution_policy": {"alternative_models": models}}));
-    let next = |failure, are_spent, tried| model::next(&listed, model::Failed { failure, are_spent, tried });
-    assert_eq!(next(Code::Timeout, false, 0), None);
-    assert_eq!(next(Code::Timeout, true, 0), Some(0));
-    assert_eq!(next(Code::HeartbeatFailure, true, 0), Some(0));
-    assert_eq!(next(Code::Timeout, true, 1), Some(3));
-    assert_eq!(next(Code::CostLimitExceeded, true, 0), Some(1));
-    assert_eq!(next(Code::ProcessCrash, true, 0), Some(2));
-    assert_eq!(next(Code::FileNotFound, true, 0), Some(3));
-    assert_eq!(next(Code::FileNotFound, true, 4), None);
-    let eager = task(json!({"execution_policy": {"alternative_models": [alternative("FIRST_ERROR")]}}));
-    let failed = model::Failed { failure: Code::FileNotFound, are_spent: false, tried: 0 };
-    assert_eq!(model::next(&eager, failed), Some(0));
-    assert_eq!(model::final_code(&eager, Code::Timeout), Code::AllModelsExhausted);
-    assert_eq!(model::final_code(&task(json!({})), Code::Timeout), Code::Timeout);
+    use crate::aop::task::FallbackTrigger as Trigger;
+    let fits = |trigger, failure| model::is_triggered(trigger, failure, true);
+    assert!(fits(Trigger::Timeout, Code::Timeout) && fits(Trigger::Timeout, Code::HeartbeatFailure));
+    assert!(!fits(Trigger::Timeout, Code::ProcessCrash) && fits(Trigger::CriticalError, Code::ProcessCrash));
+    assert!(fits(Trigger::CostLimitExceeded, Code::CostLimitExceeded));
+    assert!(
+        fits(Trigger::AllErrors, Code::FileNotFound) && !fits(Trigger::CriticalError, Code::FileNotFound)
+    );
+    assert!(!model::is_triggered(Trigger::AllErrors, Code::Timeout, false), "retries come first");
+    assert!(model::is_triggered(Trigger::FirstError, Code::Timeout, false));
 }

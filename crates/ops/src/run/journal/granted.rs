@@ -3,15 +3,17 @@
 use contract::domain::attempt::{NewAttempt, Outcome};
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
-use contract::domain::crew::budget::Spent;
+use contract::domain::crew::budget::{Amount, Spent};
 use contract::domain::crew::lock::Wanted;
 use contract::domain::crew::{Ended, reference_of};
 use contract::domain::limits;
+use contract::domain::money::MicroUsd;
 use contract::domain::rollback::Stage;
 use contract::domain::run::Run;
 use contract::domain::scope::Scope;
 use contract::domain::task::{Task, TaskId};
 use contract::operator::{Mode, TaskRef};
+use contract::plan::choice::standing;
 
 use super::Entry;
 use crate::crew::Obstacle;
@@ -43,7 +45,7 @@ pub(super) fn start(
 ) -> Result<std::result::Result<Option<i64>, Stop>> {
     let task = crate::task::required(work.tx, attempt.task_id.as_str())?;
     let reference = reference(&task);
-    let share = task.part.as_ref().and_then(|part| part.spec.budget.share());
+    let share = share_left(work, &task)?;
     let request = AdmissionRequest { locks: lock_request(run, &task, &reference, wants), share };
     let admission = match admit(work, request)? {
         Ok(admission) => admission,
@@ -53,6 +55,15 @@ pub(super) fn start(
     let started = Change::AttemptStarted { attempt: attempt.clone() };
     work.change(&about, &format!("Attempt {} started", attempt.number), &started)?;
     Ok(Ok(admission.token.filter(|_| !wants.scopes.is_empty())))
+}
+
+/// What has to be reserved for the next attempt of a task: its budget, less what earlier attempts spent of it.
+fn share_left(work: &EventWriter<'_, '_>, task: &Task) -> Result<Option<Amount>> {
+    let Some(part) = &task.part else { return Ok(None) };
+    let Some(share) = part.spec.budget.share() else { return Ok(None) };
+    let spent = standing(&part.spec, &work.tx.attempts_of_task(&task.id)?);
+    let left = share.minus(Amount { cost: spent.cost, tokens: spent.tokens });
+    Ok(Some(Amount { cost: left.cost.max(MicroUsd(0)), tokens: left.tokens.max(0) }))
 }
 
 /// Ends an attempt and releases everything it held. Refused where that was taken back before.
@@ -69,8 +80,9 @@ pub(super) fn end(
     }
     let about = About { task_id: Some(task_id.clone()), ..crate::run::about(run) };
     let outcome = scrubbed_outcome(outcome);
-    let is_model_free = task.part.as_ref().is_some_and(|part| part.spec.executor.is_model_free());
-    let spent = Spent { cost: outcome.cost, tokens: outcome.tokens }.or_nothing_if(is_model_free);
+    let is_model_free = task.part.as_ref().is_some_and(|part| part.spec.is_model_free());
+    let spent = Spent { cost: outcome.known_cost(), tokens: outcome.known_tokens() };
+    let spent = spent.or_nothing_if(is_model_free);
     let ended =
         Change::AttemptEnded { attempt_id: attempt_id.clone(), state: *state, outcome: Box::new(outcome) };
     work.change(&about, &format!("Attempt {}", state.as_str()), &ended)?;

@@ -1,0 +1,69 @@
+//! What an attempt cost: as reported, computed from its tokens, nothing, or unknown.
+
+use contract::domain::attempt::CostBasis;
+use contract::domain::money::MicroUsd;
+use contract::domain::price::Prices;
+use contract::plan::ExecutorName;
+
+use super::Dispatcher;
+use crate::executor::{Executor, Reported};
+
+impl Dispatcher<'_> {
+    /// Finds out what an attempt cost whose executor has ended.
+    pub(super) fn find_cost(&mut self, task: usize) {
+        let live = &self.live[&task];
+        let name = ExecutorName::parse(&live.attempt.executor).ok();
+        let executor = name.and_then(|name| self.settings.executors.find(&name));
+        let basis = if live.ended.in_force.is_none() && live.spec.is_some() {
+            Some((live.reported.cost, CostBasis::NotStarted))
+        } else if live.reported.cost.is_none() && executor.is_some_and(Executor::is_model_free) {
+            Some((None, CostBasis::NoModel))
+        } else {
+            cost(&live.reported, live.attempt.model.as_deref(), &self.settings.prices)
+        };
+        let live = self.live_mut(task);
+        (live.reported.cost, live.cost_basis) =
+            basis.map_or((None, None), |(cost, basis)| (cost, Some(basis)));
+    }
+}
+
+/// The cost of an attempt and how it is known. `None` if it is not: no report never means free.
+fn cost(reported: &Reported, asked: Option<&str>, prices: &Prices) -> Option<(Option<MicroUsd>, CostBasis)> {
+    if reported.cost.is_some() {
+        return Some((reported.cost, CostBasis::Reported));
+    }
+    let used = reported.used?;
+    let names = [asked, reported.model.as_deref()];
+    let (model, price) = names.into_iter().flatten().find_map(|model| Some((model, prices.get(model)?)))?;
+    let basis = CostBasis::Computed { model: model.to_owned(), as_of: price.as_of.clone() };
+    Some((Some(price.of(&used)), basis))
+}
+
+#[cfg(test)]
+mod tests {
+    use contract::domain::price::{Price, Tokens};
+
+    use super::*;
+
+    #[test]
+    fn a_cost_is_reported_or_computed_and_else_unknown() {
+        let mut prices = Prices::default();
+        let price = Price {
+            input: MicroUsd(1_000_000),
+            output: MicroUsd(2_000_000),
+            cached_input: None,
+            as_of: "2026-11-01".to_owned(),
+        };
+        prices.set("m", price);
+        let used = Some(Tokens { input: 10, output: 5, cached_input: 0 });
+        let counted = Reported { used, ..Reported::default() };
+        let computed = CostBasis::Computed { model: "m".to_owned(), as_of: "2026-11-01".to_owned() };
+        assert_eq!(cost(&counted, Some("m"), &prices), Some((Some(MicroUsd(20)), computed.clone())));
+        let named = Reported { model: Some("m".to_owned()), ..counted.clone() };
+        assert_eq!(cost(&named, Some("other"), &prices), Some((Some(MicroUsd(20)), computed)));
+        assert_eq!(cost(&counted, Some("other"), &prices), None);
+        assert_eq!(cost(&Reported::default(), Some("m"), &prices), None);
+        let reported = Reported { cost: Some(MicroUsd(7)), ..counted };
+        assert_eq!(cost(&reported, Some("m"), &prices), Some((Some(MicroUsd(7)), CostBasis::Reported)));
+    }
+}
