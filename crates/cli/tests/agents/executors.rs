@@ -136,7 +136,9 @@ fn opencode_works_over_acp() {
 fn survives(program: Agent) {
     let lab = Lab::new();
     let wait = "test -e src/started || { touch src/started; python3 -c 'import time; time.sleep(300)'; }";
-    let steps = json!([shell(program.name(), wait), {"text": "RESUMED"}]);
+    let said = json!({"text": "RESUMED"});
+    // A program may add answers of its own for what was interrupted; each counts as a step.
+    let steps = json!([shell(program.name(), wait), said, said, said]);
     let plan = plan(&lab, program.name(), steps, json!({"retry_safe": true}));
     lab.cli.scratch().write(lab.cli.project().join("plan.json"), plan.to_string());
     let engine = lab.cli.spawn(["run", "plan.json"]);

@@ -118,6 +118,7 @@ guides! {
     confinement_can_be_followed: "docs/confinement.md",
     rollback_can_be_followed: "docs/rollback.md",
     execution_can_be_followed: "docs/execution.md",
+    executors_can_be_followed: "docs/executors.md",
     worktrees_can_be_followed: "docs/worktrees.md",
     troubleshooting_can_be_followed: "docs/troubleshooting.md",
 }

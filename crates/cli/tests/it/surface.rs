@@ -103,8 +103,8 @@ fn the_configuration_is_shown_with_its_sources() {
         row("agent", "ann", "--agent"),
         row("user configuration", user, "read"),
         row("project configuration", project, "read"),
-        row("policy.deny_shell", "true", user),
         row("executors.emma", "emma -q", user),
+        row("policy.deny_shell", "true", user),
         row("policy.timeout_max", "1h", project),
     ]);
     assert_eq!(shown["data"]["values"], expected);
