@@ -9,8 +9,8 @@ use contract::domain::outside::Outside;
 use contract::domain::time::Timestamp;
 use contract::secrets::Hidden;
 
-use crate::dispatcher::inputs::InputDigests;
 use crate::beats::Beats;
+use crate::dispatcher::inputs::InputDigests;
 use crate::executor::{Claims, Ended, Lines, Reader, Reported, Stdout, Stopped};
 use crate::inside::{Inside, TaskDoor};
 use crate::launcher::Children;

@@ -130,7 +130,8 @@ fn planned(one: &Submitted, executors: &Executors, reading: &Reading, findings: 
         addressed.target.agent_name.clone_from(name);
         addressed.task.extensions.as_mut().map(|extensions| extensions.remove(COMMAND_EXTENSION));
     }
-    let mut planned = plan_task(&addressed, executors, findings);
+    let is_mapped = one.used.contains(&true);
+    let mut planned = plan_task(&addressed, is_mapped, executors, findings);
     planned.title = title_of(&one.objective);
     planned.aop = serde_json::to_value(&one.task).ok();
     if let Some(prompt) = one.fallback.as_ref().and_then(|fallback| fallback.prompt.as_ref()) {
@@ -139,12 +140,12 @@ fn planned(one: &Submitted, executors: &Executors, reading: &Reading, findings: 
     planned
 }
 
-fn plan_task(task: &Task, executors: &Executors, findings: &mut Findings) -> PlanTask {
+fn plan_task(task: &Task, is_mapped: bool, executors: &Executors, findings: &mut Findings) -> PlanTask {
     let retries = effective::retries(task);
     let budget = effective::budget(task);
     let timeout = effective::timeout(task).min(limits::TASK_TIMEOUT_MAX);
     let millis = |length: std::time::Duration| u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
-    let checked = checks::read(task, false, findings);
+    let checked = checks::read(task, is_mapped, findings);
     let files = files(task, findings);
     PlanTask {
         title: title_of(&task.task.objective),
@@ -171,6 +172,7 @@ fn plan_task(task: &Task, executors: &Executors, findings: &mut Findings) -> Pla
         files,
         alternatives: alternatives(task, executors),
         policy: policy(task),
+        is_mapped,
         aop: serde_json::to_value(task).ok(),
         ..PlanTask::minimal(&name_of(&task.task.task_id))
     }

@@ -100,7 +100,7 @@ impl Dispatcher<'_> {
         let snapshot = self.take_snapshot(task, &attempt.id);
         self.begin_watch(task, at)?;
         let inputs = self.look_at_inputs(task);
-        self.launch(task, attempt, (executor, selected), (shaped, took_over, snapshot), inputs)
+        self.launch(task, attempt, (executor, selected), (shaped, inputs, took_over, snapshot))
     }
 
     fn note_delegation(&mut self, task: usize, attempt: &NewAttempt, timeout: Duration) {
@@ -237,8 +237,7 @@ impl Dispatcher<'_> {
         task: usize,
         attempt: NewAttempt,
         (executor, selected): (&dyn Executor, Selected),
-        (shaped, took_over, snapshot): (Shaped, Option<String>, Option<Taken>),
-        inputs: InputDigests,
+        (shaped, inputs, took_over, snapshot): (Shaped, InputDigests, Option<String>, Option<Taken>),
     ) -> Result<()> {
         let now = self.cx.now();
         let prepared = self.child_of(task, &attempt, (executor, &selected), &shaped);

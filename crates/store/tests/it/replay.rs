@@ -135,6 +135,12 @@ struct World<'w> {
     ids: &'w mut SeededIds,
 }
 
+fn new_attempt(id: AttemptId, task_id: TaskId, run_id: RunId, number: i64) -> NewAttempt {
+    let executor = "shell".to_owned();
+    let (model, alternative, agent_session) = (None, None, None);
+    NewAttempt { id, task_id, run_id, number, executor, model, alternative, agent_session, owner: owner() }
+}
+
 fn chosen<T>(list: &[T], index: Index) -> Option<usize> {
     (!list.is_empty()).then(|| index.index(list.len()))
 }
@@ -266,19 +272,7 @@ impl World<'_> {
                 task.attempts += 1;
                 let id: AttemptId = mint(self.ids, self.now.at);
                 model.attempts.push(id.clone());
-                let executor = "shell".to_owned();
-                let (task_id, number) = (task.id.clone(), task.attempts);
-                let attempt = NewAttempt {
-                    id,
-                    task_id,
-                    run_id,
-                    number,
-                    executor,
-                    model: None,
-                    alternative: None,
-                    agent_session: None,
-                    owner: owner(),
-                };
+                let attempt = new_attempt(id, task.id.clone(), run_id, task.attempts);
                 self.change(&Change::AttemptStarted { attempt });
             }
             Step::EndAttempt { attempt, state } => {

@@ -7,7 +7,16 @@ use crate::pipeline::samples::{decisions, delta};
 fn returned(ended: &Ended, claim: &Claim) -> Outcome {
     let (claims, took) = (&Claims::default(), Duration::from_secs(2));
     let overruled = &BTreeMap::new();
-    super::run(&DelegateFacts { number: 1, ended, claim, claims, took, overruled, silences: None, late_ms: None })
+    super::run(&DelegateFacts {
+        number: 1,
+        ended,
+        claim,
+        claims,
+        took,
+        overruled,
+        silences: None,
+        late_ms: None,
+    })
 }
 
 #[test]
