@@ -116,6 +116,9 @@ pub(crate) enum Command {
     /// Run an agent program on one task after another
     #[command(display_order = RUN)]
     Loop(commands::looping::Args),
+    /// Show AOP sessions and their final reports
+    #[command(display_order = RUN)]
+    Session(Group<commands::session::Command>),
     /// Open, show, change and check a crew's ledger
     #[command(display_order = CREW)]
     Ledger(Group<commands::ledger::Command>),
@@ -167,9 +170,6 @@ pub(crate) enum Command {
     /// Read the event log
     #[command(display_order = MEMORY)]
     Events(Group<commands::events::Command>),
-    /// Show AOP sessions and their final reports
-    #[command(display_order = RUN)]
-    Session(Group<commands::session::Command>),
     /// List and remove the snapshots that rollbacks need
     #[command(display_order = STORE)]
     Snapshots(Group<commands::snapshots::Command>),
