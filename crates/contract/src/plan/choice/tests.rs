@@ -16,6 +16,7 @@ fn ended(alternative: Option<u32>, outcome: Outcome) -> Attempt {
             executor: "aop-stdio".to_owned(),
             model: None,
             alternative,
+            agent_session: None,
             owner: Owner {
                 pid: 1,
                 start_time: 1,
