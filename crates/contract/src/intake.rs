@@ -70,7 +70,7 @@ pub struct AopSettings {
 pub struct Reading {
     /// The name of its file. It decides whether text is a prompt.
     pub name: Option<String>,
-    /// Who gets its TASKs or its prompt, whoever they name.
+    /// The executor that gets its TASKs or its prompt, whatever they name.
     pub executor: Option<String>,
     /// Where paths of its TASKs are here; before those of the configuration.
     pub map: Vec<PathMapping>,

@@ -172,6 +172,13 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     if !dispatcher.commit_unless_moved(mark)? {
         return Ok(false);
     }
+    dispatcher.observer.report(Progress::Recovered { task: &spec.id, told: &recovered });
+    leave(dispatcher, task)?;
+    Ok(true)
+}
+
+/// Forgets what only a task that is recovered needs.
+fn leave(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<()> {
     dispatcher.held.remove(&task);
     dispatcher.create_conflict_task(task)?;
     dispatcher.reload(task)?;
@@ -179,8 +186,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         dispatcher.forget_watch(task);
         dispatcher.settings.sandbox.forget(dispatcher.tasks[task].id.as_str());
     }
-    dispatcher.observer.report(Progress::Recovered { task: &spec.id, told: &recovered });
-    Ok(true)
+    Ok(())
 }
 
 /// What is told about a task that was decided about.

@@ -1,6 +1,7 @@
 //! AOP sessions: runs that share a session id, what became of their TASKs, and what they cost.
 
 pub mod final_report;
+mod graph;
 pub mod list;
 pub mod report;
 pub mod show;

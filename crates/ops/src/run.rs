@@ -15,6 +15,8 @@ pub mod rescue;
 pub mod retry;
 pub mod show;
 pub mod submit;
+pub mod task_line;
+mod tasks;
 pub mod trace;
 pub mod work;
 

@@ -47,7 +47,7 @@ pub(super) fn take_of_user(config: &mut Config, value: &Value, from: &Path) -> R
                 config.executors.aop.map.push(mapping);
             }
             None => {
-                let message = "must be an absolute path such as \"C:/workspace\" = \"/home/me/work\"";
+                let message = "must be an absolute path such as \"C:/workspace\" = \"/srv/work\"";
                 findings.push(format!("$.aop.map.{path}"), "form", message);
             }
         }

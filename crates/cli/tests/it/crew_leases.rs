@@ -24,7 +24,7 @@ title = "Write a"
 command = ["true"]
 writes = ["src/a"]
 [[task.checks]]
-command = ["sh", "-c", "touch checking; until [ -e go ]; do sleep 0.05; done"]
+command = ["sh", "-c", "touch src/a/checking; until [ -e go ]; do sleep 0.05; done"]
 
 [[task]]
 id = "b"
@@ -63,6 +63,8 @@ fn nearly_expired() -> (Cli, String, Value) {
 #[test]
 fn a_result_whose_checks_take_longer_than_the_lease_is_accepted_and_blocks_no_other_writer() {
     let (cli, run, packet) = nearly_expired();
+    // A check writes only to what is there.
+    std::fs::create_dir_all(cli.project().join("src/a")).unwrap();
     let started = Instant::now();
     let document = json!({
         "schema_version": "1.0.0", "run_id": run, "task_id": "T-1", "status": "done", "changes": [],
@@ -73,7 +75,7 @@ fn a_result_whose_checks_take_longer_than_the_lease_is_accepted_and_blocks_no_ot
         "x_token": packet["x_token"],
     });
     let mut submitted = cli.call(["result", "submit"]).stdin(document.to_string()).spawn();
-    eventually(DEADLINE, "the check runs", || cli.project().join("checking").exists());
+    eventually(DEADLINE, "the check runs", || cli.project().join("src/a/checking").exists());
 
     // Another process writes while the check runs, and does not wait for it.
     let writing = Instant::now();

@@ -181,5 +181,5 @@ fn doctor_names_what_is_beside_the_store() {
     let doctor = cli.run(["doctor"]);
     let said = &doctor.fails_with(1).stdout;
     assert!(said.contains("BAD  key") && said.contains("has mode 0640: others can use it"), "{doctor}");
-    assert!(said.contains("1 files, 0 KiB, beginning with"), "{doctor}");
+    assert!(said.contains("1 file, 0 KiB, beginning with"), "{doctor}");
 }

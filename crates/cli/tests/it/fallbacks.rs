@@ -19,7 +19,10 @@ fn alternative(provider: &str, model: &str, trigger: &str) -> Value {
 fn configure(cli: &Cli, programs: &[(&str, &str)]) {
     let text: String = programs
         .iter()
-        .map(|(name, script)| format!("[executors.{name}]\ncommand = {}\n", json!([agent(), script])))
+        .map(|(name, script)| {
+            let command = json!([agent(), script]);
+            format!("[executor.{name}]\nkind = \"aop-stdio\"\ncommand = {command}\n")
+        })
         .collect();
     cli.scratch().write("home/.config/writ/config.toml", text);
 }

@@ -89,10 +89,7 @@ fn a_session_ends_with_a_report_of_its_tasks_graph_and_costs() {
     assert_eq!(report["cost_summary"]["by_agent"], json!({"emma": 0.25}));
     assert_eq!(report["cost_summary"]["by_provider"], json!({"OTHER": 0.25}));
     assert_eq!(report["totals"]["role_assignments"][0]["role"], "ORCHESTRATOR");
-    assert_eq!(
-        report["audit_trail"]["storage_path"],
-        "_skills/agent-orchestration-protocol_d/v2/audit_trails/"
-    );
+    assert_eq!(report["audit_trail"], Value::Null, "no audit files are written");
     let graph = &report["delegation_graph"];
     assert_eq!(graph["nodes"][1]["depth"], 2);
     let edges = json!([

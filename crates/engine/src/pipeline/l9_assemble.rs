@@ -8,7 +8,7 @@ use contract::domain::status::{Evidence, Status};
 use contract::domain::task::Task;
 use contract::json::Value;
 use contract::plan::without_effect;
-use ops::run::show::task_line;
+use ops::run::task_line::task_line;
 use serde_json::json;
 
 use super::Outcome;

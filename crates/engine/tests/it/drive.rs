@@ -12,7 +12,7 @@ use engine::index::Index;
 use engine::supervisor::ShimProgram;
 use engine::{Ending, Executors, Observer, Policy, Progress, Settings, StopSignal, drive};
 use ops::context::Key;
-use ops::run::{accept, cancel, show};
+use ops::run::{accept, cancel, show, task_line};
 use ops::{Caller, Context};
 use serde_json::{Value, json};
 use testkit::{ManualClock, SeededIds, TempStore};
@@ -90,7 +90,7 @@ impl Bench {
     fn tasks(&mut self, id: &RunId) -> Vec<String> {
         let whole = show::show(&mut self.cx, id.as_str()).unwrap();
         let line = |(task, attempts): &(contract::domain::task::Task, Vec<_>)| {
-            let shown = show::task_line(task, attempts);
+            let shown = task_line::task_line(task, attempts);
             let words = ["name", "status", "evidence", "reason"].map(|field| shown[field].as_str());
             words.into_iter().flatten().collect::<Vec<_>>().join(" ")
         };

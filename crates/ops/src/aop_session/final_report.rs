@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use contract::aop::Code;
 use contract::aop::effective;
 use contract::aop::event::{
-    AuditTrail, Body, CostSummary, DelegationEdge, DelegationGraph, DelegationNode, EdgeKind, RoleAssignment,
-    SessionFinalReport, SessionStatus, TaskOutcome, Totals,
+    Body, CostSummary, RoleAssignment, SessionFinalReport, SessionStatus, TaskOutcome, Totals,
 };
 use contract::aop::response::{FinalSignal, State};
 use contract::aop::task::Task as Message;
@@ -15,23 +14,23 @@ use contract::domain::limits;
 use contract::domain::money::MicroUsd;
 use contract::domain::run::Run;
 use contract::domain::status::Status;
-use contract::domain::task::{Task, TaskId};
-
+use contract::domain::task::Task;
 use contract::json::Value;
 
 use super::Whole;
+use super::graph::graph;
 use crate::aop_event::AopEvent;
 use crate::context::Context;
 use crate::error::Result;
 use crate::run::show::message_of;
 
 /// The newest work on one TASK of a session.
-struct Node<'w> {
-    message: Message,
-    task: &'w Task,
+pub(super) struct Node<'w> {
+    pub(super) message: Message,
+    pub(super) task: &'w Task,
     attempts: &'w [Attempt],
     /// Of its run.
-    run_depth: u32,
+    pub(super) run_depth: u32,
 }
 
 /// The report of a session as it is now.
@@ -68,11 +67,7 @@ fn of_runs(runs: &[(&Run, &[(Task, Vec<Attempt>)])]) -> SessionFinalReport {
         delegation_graph: Some(graph(&nodes)),
         tasks: outcomes.into_iter().take(limits::RUN_TASKS_LISTED_MAX).collect(),
         cost_summary: Some(costs(&nodes)),
-        audit_trail: Some(AuditTrail {
-            storage_path: AuditTrail::STORAGE_PATH.to_owned(),
-            record_count: None,
-            extensions: None,
-        }),
+        audit_trail: None,
         event_counts: BTreeMap::new(),
     }
 }
@@ -110,7 +105,7 @@ pub(crate) fn state(task: &Task) -> State {
 }
 
 /// How it ended; `None` while it has not.
-fn signal(task: &Task) -> Option<FinalSignal> {
+pub(super) fn signal(task: &Task) -> Option<FinalSignal> {
     match task.status {
         Status::Todo | Status::Blocked | Status::InProgress => None,
         Status::Done => Some(FinalSignal::Success),
@@ -189,58 +184,6 @@ fn totals(nodes: &[Node<'_>], outcomes: &[TaskOutcome]) -> Totals {
         role_assignments: roles,
         extensions: None,
     }
-}
-
-fn graph(nodes: &[Node<'_>]) -> DelegationGraph {
-    let names: BTreeMap<&TaskId, &str> =
-        nodes.iter().map(|node| (&node.task.id, node.message.task.task_id.as_str())).collect();
-    let listed = nodes.iter().take(limits::RUN_TASKS_LISTED_MAX);
-    let mut edges = Vec::new();
-    let mut shown = Vec::new();
-    for node in listed {
-        let (work, target) = (&node.message.task, &node.message.target);
-        let depends_on: Vec<String> = node
-            .task
-            .depends_on
-            .iter()
-            .filter_map(|id| names.get(id))
-            .map(|name| (*name).to_owned())
-            .collect();
-        let edge = |from: &str, kind: EdgeKind| DelegationEdge {
-            from: from.to_owned(),
-            to: work.task_id.clone(),
-            kind,
-            extensions: None,
-        };
-        edges.extend(work.parent_task_id.as_deref().map(|parent| edge(parent, EdgeKind::Delegation)));
-        edges.extend(depends_on.iter().map(|name| edge(name, EdgeKind::Dependency)));
-        shown.push(DelegationNode {
-            task_id: work.task_id.clone(),
-            parent_task_id: work.parent_task_id.clone(),
-            agent: Some(target.agent_name.clone()),
-            provider: Some(target.provider),
-            model: Some(target.model.clone()),
-            depth: depth(nodes, node),
-            state: state(node.task),
-            final_signal: signal(node.task),
-            depends_on,
-            extensions: None,
-        });
-    }
-    let max_depth = Some(u64::from(limits::DELEGATION_DEPTH_MAX));
-    DelegationGraph { nodes: shown, edges, max_depth, extensions: None }
-}
-
-/// How many TASKs are above it, counted from 1, or how deep its run is.
-fn depth(nodes: &[Node<'_>], node: &Node<'_>) -> u64 {
-    let (mut at, mut depth) = (node, 1);
-    while let Some(parent) = at.message.task.parent_task_id.as_ref()
-        && let Some(up) = nodes.iter().find(|known| known.message.task.task_id == *parent)
-        && depth <= u64::from(limits::DELEGATION_DEPTH_MAX)
-    {
-        (at, depth) = (up, depth + 1);
-    }
-    depth.max(u64::from(node.run_depth))
 }
 
 fn costs(nodes: &[Node<'_>]) -> CostSummary {

@@ -14,7 +14,7 @@ use crate::crew::denial::deny;
 use crate::crew::ledger_state::LedgerState;
 use crate::error::Result;
 use crate::once::Reply;
-use crate::run::show::task_line;
+use crate::run::task_line::task_line;
 use crate::verb::{Function, Surface, Verb};
 
 pub struct Close;

@@ -81,8 +81,7 @@ pub fn force(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ans
         let by = work.caller.entity.clone();
         let mut tokens: Vec<i64> = held.iter().map(|lock| lock.token).collect();
         tokens.dedup();
-        for token in &tokens {
-            let Some(lock) = held.iter().find(|lock| lock.token == *token) else { continue };
+        for lock in tokens.iter().filter_map(|token| held.iter().find(|lock| lock.token == *token)) {
             grants::release_by(work, lock, &format!("{FORCED} by {by}: {reason}"), Some(&by))?;
         }
         let released = held.iter().map(|lock| lock.scope.to_string()).collect();

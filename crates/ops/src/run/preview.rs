@@ -33,7 +33,7 @@ pub struct Request {
     /// What messages call the document, such as the name of its file.
     #[serde(default)]
     pub name: Option<String>,
-    /// Who gets the TASKs or the prompt of the document, whoever they name.
+    /// The executor that gets the TASKs or the prompt of the document, whatever they name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub executor: Option<String>,
     /// Where directories that the TASKs of the document name are here, such as `C:/workspace`.

@@ -1,15 +1,12 @@
 //! Shows a run with its tasks and attempts.
 
-use contract::aop::Code;
-use contract::domain::attempt::{Attempt, Outcome};
-use contract::domain::check::{CheckSeen, first_failed};
-use contract::domain::limits;
+use contract::domain::attempt::Attempt;
 use contract::domain::run::{DocumentKind, Run, RunId, RunWarning};
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Task, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::list::Brief;
 use crate::context::Context;
@@ -209,84 +206,4 @@ pub fn state(cx: &mut Context, id: &RunId) -> Result<Run> {
 /// A run's tasks as they are now, without attempts: what a working engine looks at for cancellations.
 pub fn tasks(cx: &mut Context, id: &RunId) -> Result<Vec<Task>> {
     Ok(cx.store.read()?.tasks_of_run(id)?)
-}
-
-/// The check that failed in the last attempt of a task that did not end well.
-pub fn failed_check<'a>(task: &Task, attempts: &'a [Attempt]) -> Option<&'a CheckSeen> {
-    let outcome = attempts.last().filter(|_| task.status != Status::Done)?.outcome.as_ref()?;
-    first_failed(&outcome.checks)
-}
-
-/// A task's line in the answer of its run.
-pub fn task_line(task: &Task, attempts: &[Attempt]) -> Value {
-    let name = task.part.as_ref().map_or("", |part| part.spec.id.as_str());
-    let last = attempts.last();
-    let outcome = last.and_then(|last| last.outcome.as_ref());
-    let took = last.and_then(|last| Some(last.ended_at?.since(last.started_at).as_millis()));
-    let mut line = json!({
-        "id": task.id,
-        "name": name,
-        "title": task.title,
-        "status": task.status,
-        "evidence": task.evidence,
-        "reason": task.blocked_reason,
-        "attempts": attempts.len(),
-        "exit_code": outcome.and_then(|outcome| outcome.exit_code),
-        "code": outcome.and_then(|outcome| outcome.code.as_deref()).or_else(|| refusal_code(task, last)),
-        "rule": outcome.and_then(|outcome| outcome.rule.as_deref()),
-        "failed_check": failed_check(task, attempts),
-        "took_ms": took.map(|ms| u64::try_from(ms).unwrap_or(0)),
-    });
-    // Named where something was not in force; a long run would say the usual for every task otherwise.
-    let confinement = outcome.map(|outcome| &outcome.confinement);
-    if let Some(confinement) = confinement.filter(|words| words.values().any(|word| word != "on")) {
-        line["confinement"] = json!(confinement);
-    }
-    if let Some(network) = outcome.map(|outcome| &outcome.network).filter(|visits| !visits.is_empty()) {
-        line["network"] = json!(network);
-    }
-    if let Some(told) = outcome.and_then(|outcome| outcome.took_over.as_deref()) {
-        line["took_over"] = json!(told);
-    }
-    if let Some(rollback) = last.and_then(|last| last.rollback.as_ref()) {
-        line["rollback"] = json!(rollback);
-    }
-    let snapshot = outcome.and_then(|outcome| outcome.snapshot.as_ref());
-    if let Some(snapshot) = snapshot.filter(|taken| taken.is_partial()) {
-        line["snapshot"] = json!(snapshot);
-    }
-    if let Some(outside) = outcome.and_then(|outcome| outcome.outside.as_ref()) {
-        line["outside"] = json!(outside);
-    }
-    if let Some(outcome) = outcome {
-        add_claims(&mut line, outcome);
-    }
-    line
-}
-
-/// The AOP code of a task that was refused before an attempt began.
-fn refusal_code(task: &Task, last: Option<&Attempt>) -> Option<&'static str> {
-    let reason = task.blocked_reason.as_deref().filter(|_| last.is_none())?;
-    Code::parse(reason.split_once(": ")?.0).map(Code::as_str)
-}
-
-/// What the executor reported, as far as people have to know it. All of it is in the attempt.
-fn add_claims(line: &mut Value, outcome: &Outcome) {
-    if let Some(signal) = outcome.final_signal {
-        line["final_signal"] = json!(signal);
-    }
-    if !outcome.checkpoints.is_empty() {
-        line["checkpoints"] = json!(outcome.checkpoints);
-    }
-    let report = outcome.report.as_deref();
-    let findings = report.map_or(&[][..], |report| &report.findings);
-    if !findings.is_empty() {
-        line["findings"] = json!(&findings[..findings.len().min(limits::FINDINGS_TRACED_MAX)]);
-    }
-    let reported = report.map_or(&[][..], |report| &report.warnings);
-    let warnings = outcome.warnings.iter().chain(reported).take(limits::FINDINGS_TRACED_MAX);
-    let warnings: Vec<&String> = warnings.collect();
-    if !warnings.is_empty() {
-        line["warnings"] = json!(warnings);
-    }
 }

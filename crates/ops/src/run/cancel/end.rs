@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::error::Result;
 use crate::record::EventWriter;
-use crate::run::show::task_line;
+use crate::run::task_line::task_line;
 
 /// The result of a run that ended without an engine, in the form that engines write.
 pub(super) fn result(work: &mut EventWriter<'_, '_>, run: &Run, reason: &str) -> Result<Value> {
