@@ -100,8 +100,8 @@ pub(crate) struct Work<'w> {
     pub(crate) before: Option<&'w Attempt>,
     /// What that conversation had used when it was last reported.
     pub(crate) so_far: Option<&'w SessionTotal>,
-    /// Whether the kernel keeps the child to what it may write.
-    pub(crate) is_confined: bool,
+    /// Whether the kernel keeps the child to what it may write. Finding out takes a while, so only who needs it asks.
+    pub(crate) is_confined: &'w dyn Fn() -> bool,
     pub(crate) attempt_number: i64,
     pub(crate) brief: &'w str,
     /// Values that must not be repeated in what is stored or shown.

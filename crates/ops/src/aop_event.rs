@@ -1,5 +1,6 @@
 //! Writes AOP EVENT messages into the log.
 
+use contract::aop::Fallback;
 use contract::aop::event::{Body, Event};
 use contract::domain::task::{PlanPart, Task};
 use contract::json::Value;
@@ -16,6 +17,14 @@ pub struct AopEvent {
     pub told: String,
     /// Fields beside the event in the payload.
     pub more: Value,
+}
+
+impl AopEvent {
+    /// That a TASK is sent as a v1 prompt.
+    pub(crate) fn of_fallback(fallback: &Fallback) -> Self {
+        let told = format!("sent as a v1 prompt ({})", fallback.reason);
+        Self { body: fallback.body(), told, more: Value::Null }
+    }
 }
 
 /// Writes an event about a task. Its kind is the name of the event in lower case.

@@ -1,5 +1,6 @@
 //! AOP sessions: runs that share a session id, what became of their TASKs, and what they cost.
 
+mod costs;
 pub mod final_report;
 mod graph;
 pub mod list;

@@ -16,6 +16,7 @@ pub mod retry;
 pub mod show;
 pub mod submit;
 pub mod task_line;
+mod task_message;
 mod tasks;
 pub mod trace;
 pub mod work;

@@ -179,6 +179,7 @@ fn the_screen_shows_state_elapsed_cost_and_the_last_line_of_each_task() {
             compile  done, claimed      TIME
             hostile  done, claimed      TIME
             last     done, claimed      TIME
+            sandbox files not confined: the task does not say what it writes: agent, build, compile, hostile, last
             run done: 5 of 5 tasks done, 4 only claimed
             inspect it with `writ trace run_ID`
             ");

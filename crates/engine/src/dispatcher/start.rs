@@ -220,7 +220,7 @@ impl Dispatcher<'_> {
             resume,
             before: self.attempts[task].iter().rev().find(|before| before.begun.id != attempt.id),
             so_far: resume.and_then(|session| self.session_total(task, session)),
-            is_confined: self.is_confined(task),
+            is_confined: &|| self.is_confined(task),
             attempt_number: attempt.number,
             brief: &shaped.brief,
             hidden: &shaped.hidden,

@@ -54,7 +54,7 @@ impl Executor for Acp {
             Some(Permissions::Allow) => true,
             Some(Permissions::Reject) => false,
             // In a sandbox the kernel keeps the agent to what it may write.
-            None => work.is_confined,
+            None => (work.is_confined)(),
         };
         let mut client = Client {
             talk: Talk::default(),

@@ -63,7 +63,7 @@ impl Executor for Agent {
             model: work.model.filter(|model| !NO_MODELS.contains(model)),
             effort: submitted.as_ref().and_then(|task| task.target.execution_profile).map(effort),
             resume: work.resume,
-            is_confined: work.is_confined,
+            is_confined: (work.is_confined)(),
             ..Call::default()
         };
         let mut argv = vec![program.clone()];

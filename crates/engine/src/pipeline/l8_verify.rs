@@ -193,7 +193,7 @@ fn judge(facts: &VerifyFacts<'_>) -> Verdict {
     let unchecked =
         |message| Verdict::Failed { code: "E_UNKNOWN".to_owned(), rule: Some(CHECK_FAILED), message };
     if let Claim::Failure { code, message } = facts.claim {
-        // Whoever made the claim: nothing but the codes of AOP is recorded.
+        // Also where writ itself says so: nothing but the codes of AOP is recorded.
         let Claim::Failure { code, message } = failure(code, message) else { unreachable!("BUG: a failure") };
         return failed(&code, message);
     }

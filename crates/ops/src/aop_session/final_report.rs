@@ -3,10 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::aop::Code;
-use contract::aop::effective;
-use contract::aop::event::{
-    Body, CostSummary, RoleAssignment, SessionFinalReport, SessionStatus, TaskOutcome, Totals,
-};
+use contract::aop::event::{Body, RoleAssignment, SessionFinalReport, SessionStatus, TaskOutcome, Totals};
 use contract::aop::response::{FinalSignal, State};
 use contract::aop::task::Task as Message;
 use contract::domain::attempt::Attempt;
@@ -18,6 +15,7 @@ use contract::domain::task::Task;
 use contract::json::Value;
 
 use super::Whole;
+use super::costs::{cost, costs};
 use super::graph::graph;
 use crate::aop_event::AopEvent;
 use crate::context::Context;
@@ -28,7 +26,7 @@ use crate::run::show::message_of;
 pub(super) struct Node<'w> {
     pub(super) message: Message,
     pub(super) task: &'w Task,
-    attempts: &'w [Attempt],
+    pub(super) attempts: &'w [Attempt],
     /// Of its run.
     pub(super) run_depth: u32,
 }
@@ -144,12 +142,6 @@ fn outcome(node: &Node<'_>) -> TaskOutcome {
     }
 }
 
-/// What all attempts cost together; `None` if none said.
-fn cost(node: &Node<'_>) -> Option<MicroUsd> {
-    let costs = node.attempts.iter().filter_map(|attempt| attempt.outcome.as_ref()?.cost);
-    costs.reduce(|sum, one| MicroUsd(sum.0.saturating_add(one.0)))
-}
-
 #[expect(clippy::cast_precision_loss, reason = "milliseconds of a session are far below 2^53")]
 fn seconds(node: &Node<'_>) -> f64 {
     let took = node.attempts.iter().filter_map(|it| Some(it.ended_at?.since(it.started_at).as_millis()));
@@ -184,26 +176,4 @@ fn totals(nodes: &[Node<'_>], outcomes: &[TaskOutcome]) -> Totals {
         role_assignments: roles,
         extensions: None,
     }
-}
-
-fn costs(nodes: &[Node<'_>]) -> CostSummary {
-    let mut summary = CostSummary::default();
-    let (mut actual, mut estimated) = (None::<MicroUsd>, None::<MicroUsd>);
-    let plus = |sum: Option<MicroUsd>, one: MicroUsd| {
-        Some(MicroUsd(sum.unwrap_or_default().0.saturating_add(one.0)))
-    };
-    for node in nodes {
-        // What its author expects to be spent at most.
-        if let Some(most) = effective::budget(&node.message).cost_max {
-            estimated = plus(estimated, most);
-        }
-        let Some(cost) = cost(node) else { continue };
-        actual = plus(actual, cost);
-        let target = &node.message.target;
-        *summary.by_provider.entry(target.provider.as_str().to_owned()).or_default() += cost.dollars();
-        *summary.by_agent.entry(target.agent_name.clone()).or_default() += cost.dollars();
-    }
-    summary.actual_cost_usd = actual.map(MicroUsd::dollars);
-    summary.estimated_cost_usd = estimated.map(MicroUsd::dollars);
-    summary
 }

@@ -74,7 +74,7 @@ struct Fingerprint<'r> {
 }
 
 pub fn submit(cx: &mut Context, key: &Key, request: &Submission) -> Result<Reply<Accepted>> {
-    refuse_secrets(request)?;
+    refuse_secrets_in(&json!([request.plan, request.objective, request.workspace]))?;
     let same = Fingerprint {
         document: &request.document_digest,
         workspace: &request.workspace,
@@ -105,10 +105,8 @@ pub(crate) fn accept(
     }
     let ids = create_tasks(work, &about, run, author)?;
     for (index, fallback) in fallbacks {
-        let task_id = ids.get(*index).cloned();
-        let about = About { task_id, ..about.clone() };
-        let told = format!("sent as a v1 prompt ({})", fallback.reason);
-        let said = AopEvent { body: fallback.body(), told, more: Value::Null };
+        let about = About { task_id: ids.get(*index).cloned(), ..about.clone() };
+        let said = AopEvent::of_fallback(fallback);
         let names = (run.session_id.clone(), fallback.task_id.clone());
         aop_event::say_about(work, &about, names, said)?;
     }
@@ -135,10 +133,6 @@ pub(crate) fn announce(work: &mut EventWriter<'_, '_>, run: &NewRun) -> Result<A
 }
 
 /// Secrets are not stored, and a plan with a secret removed could not be run.
-fn refuse_secrets(request: &Submission) -> Result<()> {
-    refuse_secrets_in(&json!([request.plan, request.objective, request.workspace]))
-}
-
 pub(crate) fn refuse_secrets_in(stored: &Value) -> Result<()> {
     let Some(found) = secrets::find_in(stored) else { return Ok(()) };
     let message = format!("the document looks like it holds a secret ({}) at `{}`", found.rule, found.path);
@@ -162,7 +156,11 @@ fn new_run(
         workspace: request.workspace.clone(),
         plan: request.plan.clone(),
         plan_priority: None,
-        intent: request.intent.clone().map(scrubbed_intent),
+        intent: request.intent.clone().map(|intent| Intent {
+            payload: scrubbed(intent.payload),
+            requires: scrubbed(intent.requires),
+            ..intent
+        }),
         requested_by: work.caller.entity.clone(),
         depth: request.depth,
         parent_run: request.parent_run.clone(),
@@ -173,10 +171,6 @@ fn new_run(
         warnings: request.aop.warnings.clone(),
         id,
     }
-}
-
-fn scrubbed_intent(intent: Intent) -> Intent {
-    Intent { payload: scrubbed(intent.payload), requires: scrubbed(intent.requires), ..intent }
 }
 
 /// The request as an envelope of type task: everything the run does replies to it.
