@@ -161,7 +161,9 @@ fn what_schema_commands_says_of_a_verb_is_what_the_registry_says() {
             let (field, flag) = (argument.get_id().as_str(), argument.get_long());
             let Some(property) = request["properties"].get(field) else { continue };
             let flag = flag.unwrap_or(field);
-            let has_default = !argument.get_default_values().is_empty();
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            let has_default =
+                !argument.get_default_values().is_empty() || help.contains("[default in a sandbox: ");
             let is_typed = typed.iter().any(|name| name == flag);
             let is_field = fields.iter().any(|name| name == field);
             if is_typed != is_field && !(has_default && is_field) {

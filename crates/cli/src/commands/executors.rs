@@ -23,7 +23,9 @@ pub(crate) enum Command {
     /// List every executor that a plan can name
     #[command(after_help = "Examples:\n  writ executors list\n  writ executors list --output json")]
     List,
-    /// Give an executor a tiny task in an empty directory and report each step; an agent makes one model call
+    /// Give an executor a tiny task and report each step
+    ///
+    /// It works in an empty directory. An agent makes one model call.
     #[command(
         after_help = "Examples:\n  writ executors test claude\n  writ executors test claude --model haiku"
     )]

@@ -15,9 +15,8 @@ use crate::{env, host, inside};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   writ heartbeat --run RUN --task T-2 --token TOKEN
-  writ heartbeat --run RUN --task T-2
   writ heartbeat --run $WRIT_RUN --task $WRIT_TASK
-  writ heartbeat      in a sandbox: of the task itself")]
+  writ heartbeat")]
 pub(crate) struct Args {
     /// The run: its UUID, or its id [default in a sandbox: WRIT_RUN]
     #[arg(long)]

@@ -34,8 +34,6 @@ use crate::{env, exit, host, inside};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     writ run plan.toml\n  \
-    writ run plan.toml --dry-run\n  \
-    writ run task.json --map C:/workspace=~/work\n  \
     writ run prompt.md --executor codex\n  \
     writ run --continue run_3f56")]
 pub(crate) struct Args {

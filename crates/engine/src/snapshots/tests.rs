@@ -296,7 +296,8 @@ fn what_could_not_be_taken_in_is_named_and_never_overwritten() {
     assert!(kept.taken.not_taken[0].starts_with("src/large: it is larger than 10 bytes"));
     let files = world.roll(&attempt, Direction::Undo);
     assert_eq!(left_of(&files), ["src/large", "src/made", "src/new", "src/pipe"]);
-    assert!(world.root.join("src/made").exists());
+    // Reading a pipe would wait for a writer.
+    fs::remove_file(world.root.join("src/made")).unwrap();
     assert_eq!(fs::read_to_string(world.root.join("src/large")).unwrap(), "changed by the task");
     // What could not be kept is not taken away either.
     assert!(files[2].reason.as_ref().unwrap().starts_with("it is larger than 10 bytes"), "{files:?}");

@@ -301,13 +301,15 @@ pub(super) const ROWS: &[Row] = &[
     },
     Row {
         verb: "epoch.halt",
-        prepare: |_| Example::new(json!({"reason": "enough"}), &["halt", "--reason", "enough"]),
+        prepare: |cli| {
+            Example::new(json!({"reason": "enough"}), &["halt", "--reason", "enough"]).decided(cli)
+        },
     },
     Row {
         verb: "epoch.resume",
         prepare: |cli| {
             decisions::decide(cli, &["halt"]).success();
-            Example::new(json!({"reason": "mended"}), &["resume-all", "--reason", "mended"])
+            Example::new(json!({"reason": "mended"}), &["resume-all", "--reason", "mended"]).decided(cli)
         },
     },
     Row {

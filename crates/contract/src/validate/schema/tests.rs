@@ -378,7 +378,7 @@ fn published_schemas_change_only_on_purpose() {
     council strict df82bf0b8f74d907
     continuity lenient a9419f7efb8fec26
     continuity strict 0fb8b27b0daec296
-    plan lenient 2446bb7a99cd6325
-    plan strict 2446bb7a99cd6325
+    plan lenient abd5d0283a342f9b
+    plan strict abd5d0283a342f9b
     ");
 }
