@@ -71,7 +71,17 @@ fn full() -> TempStore {
     let temp = TempStore::new();
     let stores = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/fixtures/stores");
     std::fs::copy(format!("{stores}/0003-37c7faa.db"), temp.path()).unwrap();
-    drop(temp.open());
+    let (mut store, now, mut ids) = (temp.open(), temp.now(), SeededIds::new(8));
+    let tx = store.begin().unwrap();
+    let by = "human.ann".to_owned();
+    // Nothing older was ever halted.
+    let halted =
+        [Change::Halted { epoch: 1, reason: None, by: by.clone() }, Change::HaltLifted { epoch: 2, by }];
+    for change in halted {
+        tx.change(&Stream::Store, event(&mut ids, &now, "change"), &change).unwrap();
+    }
+    tx.commit().unwrap();
+    drop(store);
     assert_eq!(faults(&temp.path()), Vec::<String>::new());
     temp
 }

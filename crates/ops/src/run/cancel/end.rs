@@ -37,6 +37,7 @@ pub(super) fn end_stopped(work: &mut EventWriter<'_, '_>, id: &RunId) -> Result<
     let count = |status: Status| tasks.iter().filter(|task| task.status == status).count();
     let (done, failed, canceled) = (count(Status::Done), count(Status::Failed), count(Status::Canceled));
     let reason = format!("{done} of {} tasks done, {failed} failed, {canceled} canceled", tasks.len());
+    super::end_attempts(work, &run)?;
     let mut result = result(work, &run, &reason)?;
     result["state"] = json!(RunState::Failed);
     result["final_signal"] = json!(if done > 0 { "PARTIAL_SUCCESS" } else { "FAILURE" });
