@@ -19,10 +19,7 @@ fn alternative(provider: &str, model: &str, trigger: &str) -> Value {
 fn configure(cli: &Cli, programs: &[(&str, &str)]) {
     let text: String = programs
         .iter()
-        .map(|(name, script)| {
-            let command = json!([agent(), script]);
-            format!("[executor.{name}]\nkind = \"aop-stdio\"\ncommand = {command}\n")
-        })
+        .map(|(name, script)| format!("[executor.{name}]\ncommand = {}\n", json!([agent(), script])))
         .collect();
     cli.scratch().write("home/.config/writ/config.toml", text);
 }
@@ -38,11 +35,11 @@ fn attempts(worked: &Worked<'_>) -> Vec<String> {
 #[test]
 fn alternatives_are_used_in_order_by_their_triggers() {
     let cli = writ();
-    configure(&cli, &[("gemini", "aop-failed E_UNKNOWN"), ("claude", "aop-success")]);
+    configure(&cli, &[("local", "aop-failed E_UNKNOWN"), ("other", "aop-success")]);
     let models = json!([
         alternative("CODEX", "never", "COST_LIMIT_EXCEEDED"),
-        alternative("GEMINI", "gemini-2.5-pro", "CRITICAL_ERROR"),
-        alternative("CLAUDE", "claude-opus", "ALL_ERRORS"),
+        alternative("LOCAL", "gemini-2.5-pro", "CRITICAL_ERROR"),
+        alternative("OTHER", "claude-opus", "ALL_ERRORS"),
     ]);
     let policy = json!({"max_retries": 1, "retry_backoff_seconds": [], "alternative_models": models});
     let worked = work(&cli, &task(&cli, "exit 3", policy)).succeeded();
@@ -87,8 +84,8 @@ fn each_trigger_is_reached_by_a_real_failure() {
     ];
     for (script, policy, trigger) in cases {
         let cli = writ();
-        configure(&cli, &[("gemini", "aop-success")]);
-        let models = json!({"alternative_models": [alternative("GEMINI", "m-2", trigger)]});
+        configure(&cli, &[("local", "aop-success")]);
+        let models = json!({"alternative_models": [alternative("LOCAL", "m-2", trigger)]});
         let worked = work(&cli, &task(&cli, script, with(policy, models))).succeeded();
         assert_eq!(worked.task("T-1")["attempts"], 2, "{trigger}: {:?}", attempts(&worked));
     }

@@ -308,8 +308,10 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         verb: "epoch.resume",
         prepare: |cli| {
+            let example = Example::new(json!({"reason": "mended"}), &["resume-all", "--reason", "mended"]);
+            let example = example.decided(cli);
             decisions::decide(cli, &["halt"]).success();
-            Example::new(json!({"reason": "mended"}), &["resume-all", "--reason", "mended"]).decided(cli)
+            example
         },
     },
     Row {

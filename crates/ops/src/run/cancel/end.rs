@@ -31,13 +31,14 @@ pub(super) fn result(work: &mut EventWriter<'_, '_>, run: &Run, reason: &str) ->
 pub(super) fn end_stopped(work: &mut EventWriter<'_, '_>, id: &RunId) -> Result<()> {
     let run = crate::run::required(work.tx, id)?;
     let tasks = work.tx.tasks_of_run(id)?;
-    if run.state != RunState::Stopped || !tasks.iter().all(|task| task.status.is_terminal()) {
+    // An engine that died may have left one; the next engine decides about it.
+    let is_open = !work.tx.open_attempts(id)?.is_empty();
+    if is_open || run.state != RunState::Stopped || !tasks.iter().all(|task| task.status.is_terminal()) {
         return Ok(());
     }
     let count = |status: Status| tasks.iter().filter(|task| task.status == status).count();
     let (done, failed, canceled) = (count(Status::Done), count(Status::Failed), count(Status::Canceled));
     let reason = format!("{done} of {} tasks done, {failed} failed, {canceled} canceled", tasks.len());
-    super::end_attempts(work, &run)?;
     let mut result = result(work, &run, &reason)?;
     result["state"] = json!(RunState::Failed);
     result["final_signal"] = json!(if done > 0 { "PARTIAL_SUCCESS" } else { "FAILURE" });
