@@ -446,7 +446,8 @@ fn let_go(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<()> {
     Ok(())
 }
 
-fn note_end(
+/// Ends an attempt that is open.
+pub(crate) fn note_end(
     dispatcher: &mut Dispatcher<'_>,
     task: usize,
     last: &Attempt,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use contract::aee::{Type, intents as reserved};
 use contract::aocl::payload::Branch;
 use contract::aocl::{Layer, intents};
-use contract::domain::attempt::Attempt;
+use contract::domain::attempt::{Attempt, AttemptState, Outcome as Observed};
 use contract::domain::run::{NewRun, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::Task;
@@ -20,6 +20,7 @@ use crate::pipeline::l9_assemble::{self, End, FinalAnswer, RespondFacts};
 use crate::pipeline::l10_audit::AuditFacts;
 use crate::pipeline::stack::Member;
 use crate::pipeline::{Exit, LayerResult, Outcome, Position, RunFacts, l4_plan};
+use crate::recovery;
 
 /// Walks the run as far as it can go now.
 pub(crate) fn walk(dispatcher: &mut Dispatcher<'_>) -> Result<Finished> {
@@ -162,6 +163,11 @@ fn cancel_rest(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
     loop {
         let mark = dispatcher.pipeline.mark();
         for task in all.clone() {
+            // One of an engine that died, if the cancel came before it was decided about.
+            if let Some(open) = dispatcher.attempts[task].last().cloned() {
+                let end = (AttemptState::Interrupted, "canceled after its engine had ended");
+                recovery::note_end(dispatcher, task, &open, end, Observed::default());
+            }
             if dispatcher.tasks[task].status.is_terminal() {
                 continue;
             }
@@ -170,7 +176,7 @@ fn cancel_rest(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
             dispatcher.note(Entry::MoveTask { task_id, to: Status::Canceled, reason, verified: false });
         }
         let canceled = dispatcher.commit_unless_moved(mark)?;
-        all.clone().try_for_each(|task| dispatcher.refresh(task))?;
+        all.clone().try_for_each(|task| dispatcher.reload(task))?;
         if canceled {
             return Ok(());
         }
