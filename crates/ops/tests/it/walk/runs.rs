@@ -1,5 +1,7 @@
 //! Samples of the verbs of runs, of the store and of documents.
 
+use std::time::Duration;
+
 use contract::domain::attempt::NewAttempt;
 use contract::domain::id::mint;
 use contract::domain::run::RunState;
@@ -10,6 +12,7 @@ use testkit::{Cli, SeededIds};
 
 use super::Sample;
 use crate::crew_world::Crew;
+use crate::limit_windows::window_of;
 use crate::rollbacks::ended_task;
 use crate::world::{caller, commands, owner};
 
@@ -21,6 +24,12 @@ workspace = "."
 id = "a"
 command = ["true"]
 "#;
+
+/// A provider refuses work.
+fn limited(crew: &mut Crew) {
+    let name = format!("limited-{}", crew.world.round);
+    window_of(&mut crew.world, &name, "claude", Duration::from_secs(3600));
+}
 
 /// A run whose only task failed on its first attempt; the task's id.
 fn failed_task(crew: &mut Crew) -> String {
@@ -194,6 +203,20 @@ pub(super) const SAMPLES: &[Sample] = &[
             let key = crate::world::key("person", &name);
             ops::token::create::create(&mut crew.world.cx, &key, &request).unwrap();
             (Some(crew.key()), json!({"token": name}))
+        },
+    },
+    Sample {
+        verb: "limits.list",
+        prepare: |crew| {
+            limited(crew);
+            (None, json!({}))
+        },
+    },
+    Sample {
+        verb: "limits.clear",
+        prepare: |crew| {
+            limited(crew);
+            (Some(crew.key()), json!({"resource": "claude"}))
         },
     },
     Sample {
