@@ -6,7 +6,7 @@ use contract::domain::time::Timestamp;
 use serde_json::{Value, json};
 use testkit::{Background, Cli, Signal, eventually};
 
-use crate::documents::{plan, with};
+use crate::documents::{agent, plan, with};
 use crate::executors::{asked, prints, with_program};
 use crate::read_back::{Worked, work};
 use crate::run_view::{SOON, audit_is_clean, run_id};
@@ -195,7 +195,7 @@ fn the_engine_that_follows_a_killed_one_still_waits() {
 
 #[test]
 fn after_the_reset_one_task_goes_alone_and_the_others_follow_at_a_distance() {
-    let cli = refused_once("retry after 2s");
+    let cli = refused_once("retry after 1s");
     let tasks = ["a", "b", "c"].map(|id| task(id, json!({})));
     let worked = work(&cli, &with(plan(tasks), json!({"max_parallel": 1}))).succeeded();
     let mut all: Vec<Seen> = ["a", "b", "c"].iter().flat_map(|id| attempts(&worked.shown(id))).collect();
@@ -226,7 +226,8 @@ fn a_probe_that_is_refused_again_keeps_the_others_waiting() {
 #[test]
 fn an_alternative_takes_the_place_of_what_is_limited() {
     let cli = refused_once(LATE);
-    let alternatives = json!({"alternatives": [{"executor": "shell", "command": ["touch", "by-other"]}]});
+    let other = json!({"executor": "aop-stdio", "command": [agent(), "aop-success"]});
+    let alternatives = json!({"alternatives": [other]});
     // By its own refusal, and by that of another run, which it does not have to repeat.
     for calls_made in [1, 1] {
         let worked = work(&cli, &plan([task("a", alternatives.clone())])).succeeded();

@@ -182,7 +182,7 @@ fn a_window_survives_a_restart_and_a_clock_that_is_set_back_does_not_prolong_it(
 }
 
 #[test]
-fn whoever_clears_a_window_is_in_the_log_and_those_who_wait_go_on() {
+fn who_cleared_a_window_is_in_the_log_and_tasks_that_wait_go_on() {
     let mut world = World::new();
     let (run, task) = window(&mut world, "a", 3600 * SECOND);
     park(&mut world, &run, &task);
@@ -210,5 +210,23 @@ fn windows_are_forgotten_long_after_their_end() {
     let (mut rows, _) = world.state();
     rows.retain(|row| row.starts_with("limit_windows"));
     assert_eq!(rows, Vec::<String>::new());
+    is_sound(&mut world);
+}
+
+#[test]
+fn a_store_remembers_so_many_windows_and_forgets_the_one_that_ends_first() {
+    let mut world = World::new();
+    for number in 0..=limits::LIMIT_WINDOWS_MAX {
+        let wait = Duration::from_secs(3600 - u64::try_from(number).unwrap());
+        window_of(&mut world, &format!("t{number}"), &format!("x{number}"), wait);
+    }
+    let open = open(&mut world);
+    let has = |number: usize| open.iter().any(|limit| limit.resource == format!("x{number}"));
+    assert_eq!(open.len(), limits::LIMIT_WINDOWS_MAX);
+    // The last one ends first of all, and was not there when there was no room.
+    assert_eq!(
+        (has(limits::LIMIT_WINDOWS_MAX), has(limits::LIMIT_WINDOWS_MAX - 1), has(0)),
+        (true, false, true)
+    );
     is_sound(&mut world);
 }
