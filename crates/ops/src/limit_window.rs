@@ -5,7 +5,7 @@ pub mod list;
 
 use std::time::Duration;
 
-use contract::domain::attempt::{Attempt, NewAttempt, Outcome};
+use contract::domain::attempt::{Attempt, AttemptId, NewAttempt, Outcome};
 use contract::domain::change::Change;
 use contract::domain::limit_window::{LimitWindow, Passage, Sighting, Waits, opened, resources};
 use contract::domain::limits;
@@ -178,12 +178,7 @@ pub(crate) fn awaited(tx: &Tx<'_>, task: &Task, now: &Now) -> Result<Option<Awai
     Ok(Some(Awaited { resource: parked.resource, until: window.reset.at, told, since: parked.since }))
 }
 
-fn passage(
-    tx: &Tx<'_>,
-    window: &LimitWindow,
-    attempt: &contract::domain::attempt::AttemptId,
-    now: &Now,
-) -> Result<Passage> {
+fn passage(tx: &Tx<'_>, window: &LimitWindow, attempt: &AttemptId, now: &Now) -> Result<Passage> {
     let probe = match &window.resuming {
         Some(resuming) => tx.attempt_state(&resuming.probe)?,
         None => None,

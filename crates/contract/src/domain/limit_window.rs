@@ -182,9 +182,9 @@ pub fn estimate(times: u32) -> Duration {
 }
 
 /// The distance between the attempt at this position and the one before it. The probe has position 0. It differs with the
-/// position, so that attempts of several stores do not begin at the same moments.
-pub fn spacing(resource: &str, position: u32) -> Duration {
-    let bytes = resource.bytes().chain(position.to_le_bytes());
+/// attempt that saw the window, so that several stores with one provider do not begin at the same moments.
+pub fn spacing(window: &LimitWindow, position: u32) -> Duration {
+    let bytes = window.seen.attempt_id.as_str().bytes().chain(position.to_le_bytes());
     // FNV-1a: the same on every machine and in every version.
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -252,7 +252,7 @@ impl LimitWindow {
         let first = after.map(|resuming| (resuming.probe.clone(), resuming.quiet.clone()));
         let (probe, quiet) =
             first.unwrap_or_else(|| (attempt.clone(), Reset::after(now, limits::LIMIT_PROBE_QUIET)));
-        let next = Reset::after(now, spacing(&self.resource, begun));
+        let next = Reset::after(now, spacing(self, begun));
         let resuming = Some(Resuming { probe, quiet, begun, next });
         Passage::Goes(Box::new(Self { resuming, ..self.clone() }))
     }

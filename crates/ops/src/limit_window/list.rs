@@ -1,5 +1,6 @@
 //! Lists the limit windows that are open, and how many tasks wait for each.
 
+use contract::domain::attempt::AttemptId;
 use contract::domain::limit_window::{LimitWindow, ResetBasis};
 use contract::domain::limits;
 use contract::domain::run::RunId;
@@ -57,7 +58,7 @@ pub struct Limit {
     /// The attempt that saw it.
     pub run_id: RunId,
     pub task_id: TaskId,
-    pub attempt_id: contract::domain::attempt::AttemptId,
+    pub attempt_id: AttemptId,
     pub seen_at: Timestamp,
 }
 

@@ -96,6 +96,17 @@ fn waits(written: &Written) -> Waits {
     }
 }
 
+/// How long the attempt at this position waits for its turn.
+#[track_caller]
+fn distance(written: &Written, position: u32) -> Duration {
+    let Written::Hindered(Obstacle::Limit(conflict)) = written else {
+        panic!("expected a limit: {written:?}")
+    };
+    let distance = spacing(&conflict.window, position);
+    assert_eq!(conflict.waits, Waits::Turn(distance));
+    distance
+}
+
 fn park(world: &mut World, run: &RunId, task: &Task) {
     let entry = Entry::Park { task_id: task.id.clone(), resource: "claude".to_owned() };
     journal::write(&mut world.cx, &caller("writ"), run, &owner(7), &[entry]).unwrap();
@@ -160,11 +171,10 @@ fn after_the_reset_a_probe_goes_alone_and_its_end_lets_the_others_follow() {
     world.clock().advance(5 * SECOND);
     assert!(matches!(start(&mut world, &run, &task, "claude"), Written::All { .. }));
     end(&mut world, &run, &task, Outcome::default());
-    let distance = spacing("claude", 1);
-    assert_eq!(waits(&start(&mut world, &other, &b, "claude")), Waits::Turn(distance));
+    let distance = distance(&start(&mut world, &other, &b, "claude"), 1);
     world.clock().advance(distance);
     assert!(matches!(start(&mut world, &other, &b, "claude"), Written::All { .. }));
-    assert_eq!(waits(&start(&mut world, &other, &c, "claude")), Waits::Turn(spacing("claude", 2)));
+    self::distance(&start(&mut world, &other, &c, "claude"), 2);
     is_sound(&mut world);
 }
 

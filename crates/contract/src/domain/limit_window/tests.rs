@@ -120,7 +120,7 @@ fn the_first_attempt_goes_alone_and_the_others_follow_at_a_distance() {
     let left = limits::LIMIT_PROBE_QUIET - SECOND;
     assert_eq!(other(&probing, AttemptState::Started, &soon), Passage::Waits(Waits::Probe(left)));
     // It ended well, or ran for long enough.
-    let distance = spacing("claude", 1);
+    let distance = spacing(&shut, 1);
     assert_eq!(
         other(&probing, AttemptState::Succeeded, &reset),
         Passage::Waits(Waits::Turn(distance)),
@@ -157,16 +157,15 @@ fn a_probe_that_is_refused_extends_the_window() {
 
 #[test]
 fn distances_are_spread_and_always_the_same() {
-    let all: Vec<Duration> = (1..10).map(|position| spacing("claude", position)).collect();
-    assert!(
-        all.iter().all(
-            |one| (limits::LIMIT_SPACING..limits::LIMIT_SPACING + limits::LIMIT_SPREAD_MAX).contains(one)
-        ),
-        "{all:?}"
-    );
-    assert!(all.windows(2).any(|pair| pair[0] != pair[1]), "{all:?}");
-    assert_eq!(spacing("claude", 3), all[2]);
-    assert_ne!(spacing("codex", 3), all[2]);
+    let now = Clock::new().0;
+    let (one, mut other) = (window(None, &now), window(None, &now));
+    other.seen.attempt_id = attempt(9);
+    let of = |window: &LimitWindow| (1..10).map(|position| spacing(window, position)).collect::<Vec<_>>();
+    let allowed = limits::LIMIT_SPACING..limits::LIMIT_SPACING + limits::LIMIT_SPREAD_MAX;
+    assert!(of(&one).iter().chain(&of(&other)).all(|distance| allowed.contains(distance)), "{:?}", of(&one));
+    assert!(of(&one).windows(2).any(|pair| pair[0] != pair[1]), "{:?}", of(&one));
+    assert_eq!(of(&one), of(&one.clone()));
+    assert_ne!(of(&one), of(&other));
 }
 
 #[test]
