@@ -155,7 +155,7 @@ fn another_run_waits_for_the_same_window_until_it_is_cleared() {
     writ.wait(SOON).success();
     assert_eq!((calls(&cli), self::limits(&cli)), (2, vec![]));
     let nothing = cli.run(["limits", "clear", "claude"]);
-    assert!(nothing.fails_with(1).stderr.contains("nothing is known of a limit of `claude`"), "{nothing}");
+    assert!(nothing.fails_with(1).stderr.contains("no limit of this resource is known"), "{nothing}");
     assert_eq!(cli.run(["limits", "list"]).success().stdout, "no limits\n");
     audit_is_clean(&cli);
 }

@@ -38,8 +38,9 @@ pub fn clear(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Lim
     }
     cx.once(key, Clear::NAME, request, |work| {
         let Some(window) = work.tx.limit_window(&request.resource)? else {
-            let message = format!("nothing is known of a limit of `{}`", request.resource);
-            return Err(Error::new(ErrorCode::NotFound, message).hint("`writ limits list` shows all limits"));
+            // What was given could be a secret, so it is not repeated.
+            return Err(Error::new(ErrorCode::NotFound, "no limit of this resource is known")
+                .hint("`writ limits list` shows all limits"));
         };
         let cleared = limit_of(work.tx, window, work.now)?;
         let by = work.caller.entity.clone();

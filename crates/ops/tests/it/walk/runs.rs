@@ -25,10 +25,11 @@ id = "a"
 command = ["true"]
 "#;
 
-/// A provider refuses work.
-fn limited(crew: &mut Crew) {
-    let name = format!("limited-{}", crew.world.round);
-    window_of(&mut crew.world, &name, "claude", Duration::from_secs(3600));
+/// A provider refuses work; the name of its resource.
+fn limited(crew: &mut Crew) -> String {
+    let resource = format!("limited-{}", crew.world.round);
+    window_of(&mut crew.world, &resource, &resource, Duration::from_secs(3600));
+    resource
 }
 
 /// A run whose only task failed on its first attempt; the task's id.
@@ -215,8 +216,8 @@ pub(super) const SAMPLES: &[Sample] = &[
     Sample {
         verb: "limits.clear",
         prepare: |crew| {
-            limited(crew);
-            (Some(crew.key()), json!({"resource": "claude"}))
+            let resource = limited(crew);
+            (Some(crew.key()), json!({"resource": resource}))
         },
     },
     Sample {
