@@ -116,6 +116,9 @@ pub(crate) enum Command {
     /// Run an agent program on one task after another
     #[command(display_order = RUN)]
     Loop(commands::looping::Args),
+    /// List rate limits and usage windows, and clear them
+    #[command(display_order = RUN)]
+    Limits(Group<commands::limits::Command>),
     /// Show AOP sessions and their final reports
     #[command(display_order = RUN)]
     Session(Group<commands::session::Command>),

@@ -24,6 +24,7 @@ pub(crate) mod hook;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod ledger;
+pub(crate) mod limits;
 pub(crate) mod lock;
 pub(crate) mod logs;
 pub(crate) mod looping;
@@ -98,6 +99,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Rollback(args) => rollback::run(args, globals, output),
         Command::Session(group) => session::run(&group.command, globals, output),
         Command::Snapshots(group) => snapshots::run(&group.command, globals, output),
+        Command::Limits(group) => limits::run(&group.command, globals, output),
         Command::Cancel(args) => cancel::run(args, globals, output),
         Command::Halt(args) => halt::run(args, globals, output),
         Command::ResumeAll(args) => resume_all::run(args, globals, output),

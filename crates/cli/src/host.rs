@@ -200,6 +200,7 @@ impl Door for CommandLine {
             stop: self.stop()?,
             rerun_parked: how.rerun_parked,
             lock_wait: how.lock_wait.unwrap_or(limits::LOCK_WAIT_DEFAULT),
+            limit_wait: how.limit_wait.unwrap_or(limits::LIMIT_WAIT_DEFAULT),
         })
     }
 

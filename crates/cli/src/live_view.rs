@@ -34,6 +34,8 @@ struct Entry {
     took: Option<Duration>,
     cost: Option<MicroUsd>,
     last: String,
+    /// When what it waits for ends, where that is known.
+    due: Option<Instant>,
 }
 
 impl LiveView {
@@ -90,6 +92,7 @@ impl LiveView {
         self.plain(&format!("{task}: {}{proof}{time}{cost}{because}", end.status));
         if let Some(entry) = self.entry(task) {
             entry.phase = end.status.into();
+            entry.due = None;
             entry.took = (end.status != Status::Canceled).then_some(end.took);
             entry.cost = end.cost.or(entry.cost);
             entry.last = end.reason.map_or_else(|| proof.trim_start_matches(", ").to_owned(), str::to_owned);
@@ -102,8 +105,19 @@ impl LiveView {
         if let Some(entry) = self.entry(task) {
             entry.phase = Phase::Running;
             entry.began = Some(Instant::now());
-            entry.took = None;
+            (entry.took, entry.due) = (None, None);
             entry.last = again.trim().to_owned();
+        }
+    }
+
+    /// `left` is how long it takes at least, where that is known.
+    fn show_wait(&mut self, task: &str, awaited: &str, left: Option<Duration>) {
+        let told = left.map(|left| format!(", in {}", human_duration(left))).unwrap_or_default();
+        self.plain(&format!("{task}: waiting for {awaited}{told}"));
+        if let Some(entry) = self.entry(task) {
+            entry.phase = Phase::Waiting;
+            entry.last = format!("for {awaited}");
+            entry.due = left.and_then(|left| Instant::now().checked_add(left));
         }
     }
 
@@ -112,7 +126,7 @@ impl LiveView {
         self.plain(&format!("{task}: failed, will be retried{after}: {reason}"));
         if let Some(entry) = self.entry(task) {
             entry.phase = Phase::Waiting;
-            entry.began = None;
+            (entry.began, entry.due) = (None, None);
             entry.cost = cost.or(entry.cost);
             entry.last = format!("retried{after}: {reason}");
         }
@@ -137,16 +151,19 @@ impl Entry {
             took: None,
             cost: None,
             last: task.evidence.map(|evidence| evidence.as_str().to_owned()).unwrap_or_default(),
+            due: None,
         }
     }
 
     fn row(&self) -> Row {
+        let left = self.due.map(|due| due.saturating_duration_since(Instant::now()));
+        let left = left.map(|left| format!(", {} left", human_duration(left))).unwrap_or_default();
         Row {
             name: shown(&self.name),
             phase: self.phase,
             elapsed: self.took.or_else(|| self.began.map(|began| began.elapsed())),
             cost: self.cost,
-            last: shown(&self.last),
+            last: shown(&format!("{}{left}", self.last)),
         }
     }
 }
@@ -180,13 +197,8 @@ impl Observer for LiveView {
                 }
             }
             Progress::Retrying { task, reason, wait, cost } => self.show_retry(task, reason, wait, cost),
-            Progress::Waiting { task, awaited } => {
-                self.plain(&format!("{task}: waiting for {awaited}"));
-                if let Some(entry) = self.entry(task) {
-                    entry.phase = Phase::Waiting;
-                    entry.last = format!("for {awaited}");
-                }
-            }
+            Progress::Waiting { task, awaited } => self.show_wait(task, awaited, None),
+            Progress::Parked { task, awaited, left } => self.show_wait(task, awaited, Some(left)),
             Progress::Ended { task, status, evidence, reason, took, cost } => {
                 self.show_end(task, &End { status, evidence, reason, took, cost });
             }

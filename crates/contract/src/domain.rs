@@ -13,6 +13,7 @@ pub mod epoch;
 pub mod event_kind;
 pub mod id;
 pub mod ignore;
+pub mod limit_window;
 pub mod limits;
 pub mod memory;
 pub mod money;

@@ -12,6 +12,7 @@ pub(crate) mod inputs;
 mod isolated;
 mod layers;
 mod leftovers;
+mod limited;
 mod parked;
 mod pins;
 mod progress;

@@ -135,7 +135,9 @@ fn patience(tasks: &[Task], settings: &Settings) -> Duration {
         let waits: Duration =
             (2..=i64::from(task.retries) + 1).map(|number| task.backoff(number).max(asked)).sum();
         let locks = if task.writes.is_empty() { Duration::ZERO } else { settings.lock_wait };
-        (attempt * (task.retries + 1) + waits).saturating_mul(models) + locks
+        let limit = if task.is_model_free() { Duration::ZERO } else { settings.limit_wait };
+        let parkings = limit.saturating_mul(limits::LIMITED_ATTEMPTS_MAX).saturating_mul(models);
+        (attempt * (task.retries + 1) + waits).saturating_mul(models).saturating_add(parkings) + locks
     });
     per_task.fold(limits::OWNER_LEASE, Duration::saturating_add)
 }

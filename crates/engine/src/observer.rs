@@ -33,6 +33,12 @@ pub enum Progress<'t> {
         task: &'t str,
         awaited: &'t str,
     },
+    /// The provider of what it uses refuses work, for at least so long: `claude until 14:05:00Z (rate limit)`.
+    Parked {
+        task: &'t str,
+        awaited: &'t str,
+        left: Duration,
+    },
     Ended {
         task: &'t str,
         status: Status,

@@ -47,6 +47,8 @@ pub struct Settings {
     pub rerun_parked: bool,
     /// How long a task waits for locks of others before it is blocked.
     pub lock_wait: Duration,
+    /// How long a task waits for a reset time of its provider before it fails.
+    pub limit_wait: Duration,
 }
 
 /// Set by a signal handler, read by the engine.

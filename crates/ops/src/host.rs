@@ -339,6 +339,8 @@ pub struct HowToWork {
     pub rerun_parked: bool,
     /// How long a task waits for locks of other runs; the host's default where it is `None`.
     pub lock_wait: Option<std::time::Duration>,
+    /// How long a task waits for a reset time of its provider; the host's default where it is `None`.
+    pub limit_wait: Option<std::time::Duration>,
     /// Where the document was found: the policy of that project holds too.
     pub directory: Option<String>,
 }

@@ -20,6 +20,7 @@ pub mod heartbeat;
 pub mod host;
 pub mod inside;
 pub mod ledger;
+pub mod limit_window;
 pub mod lock;
 pub mod memory;
 pub mod names;

@@ -3,8 +3,8 @@
 use crate::verb::Entry;
 use crate::{
     agent, aop_session, approval, artifact, assignment, audit, budget, document, epoch, event, gc, handoff,
-    heartbeat, ledger, lock, memory, orchestrate, push, result, resume, rollback, run, session, snapshots,
-    status, task, token, transfer, trust, vybe, watchdog, worklog, worktree,
+    heartbeat, ledger, limit_window, lock, memory, orchestrate, push, result, resume, rollback, run, session,
+    snapshots, status, task, token, transfer, trust, vybe, watchdog, worklog, worktree,
 };
 
 pub const VERBS: &[Entry] = &[
@@ -87,6 +87,8 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<snapshots::list::List>(),
     Entry::of::<snapshots::gc::Gc>(),
     Entry::of::<snapshots::gc::Preview>(),
+    Entry::of::<limit_window::list::List>(),
+    Entry::of::<limit_window::clear::Clear>(),
     // Halts.
     Entry::of::<epoch::halt::HaltAll>(),
     Entry::of::<epoch::resume_all::ResumeAll>(),

@@ -18,6 +18,7 @@ use store::{EventFilter, Tx};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::host::{Diagnostic, Installation};
+use crate::limit_window::list::Limit;
 use crate::run::list::{briefs, rows};
 use crate::verb::{Function, Surface, Verb};
 
@@ -59,6 +60,9 @@ pub struct Answer {
     pub halted: Option<Halt>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<CountsView>,
+    /// What providers refuse, and how many tasks wait for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<Limit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runs: Option<RunsView>,
     /// The agent that was asked about, whether or not it has done anything.
@@ -188,13 +192,15 @@ impl From<Retention> for Maintenance {
 fn show(cx: &mut Context, request: &Request) -> Result<Answer> {
     let path = cx.store_path().to_owned();
     let installation = cx.host().installation(&path);
-    let at = cx.now().at;
+    let now = cx.now();
+    let at = now.at;
     let mut answer = around(&path.display().to_string(), installation);
     let (running, interrupted) = started(cx)?;
     answer.runs = Some(RunsView { running, interrupted, stopped: stopped(cx)? });
     let tx = cx.store.read()?;
     answer.halted = tx.epoch()?.halt;
     answer.counts = Some(counts(&tx, at)?);
+    answer.limits = crate::limit_window::list::open(&tx, &now)?;
     answer.agent_state = request.agent.as_deref().map(|name| agent(&tx, name, at)).transpose()?;
     if is_imported(&tx)? {
         answer.diagnostics.retain(|diagnostic| diagnostic.code != VYBE_FOUND);
@@ -238,6 +244,7 @@ fn around(path: &str, installation: Installation) -> Answer {
         },
         halted: None,
         counts: None,
+        limits: Vec::new(),
         runs: None,
         agent_state: None,
         hooks: installation.hooks,

@@ -20,6 +20,11 @@ impl Tx<'_> {
         self.attempt_list(&sql, task.as_str())
     }
 
+    pub fn attempt(&self, attempt: &AttemptId) -> Result<Option<Attempt>> {
+        let sql = format!("SELECT {COLUMNS} FROM attempts WHERE id = ?1");
+        Ok(self.attempt_list(&sql, attempt.as_str())?.pop())
+    }
+
     /// The task of an attempt. `None` if the journal does not know it.
     pub fn task_of_attempt(&self, attempt: &AttemptId) -> Result<Option<TaskId>> {
         let sql = "SELECT task_id FROM attempts WHERE id = ?1";

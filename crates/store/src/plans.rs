@@ -10,6 +10,7 @@ use contract::domain::attempt::{AttemptState, NewAttempt};
 use contract::domain::change::Change;
 use contract::domain::epoch::Program;
 use contract::domain::id::{Id, Kind, mint};
+use contract::domain::limit_window::{LimitWindow, Reset, ResetBasis, Sighting};
 use contract::domain::memory::{MemoryKind, NewMemory, Place, ValueType};
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{DocumentKind, NewRun, Owner, RunState};
@@ -145,6 +146,11 @@ fn lists_are_look_ups() {
     looks_up(&tx, "an agent's focus", |tx| drop(tx.focus_of("x").unwrap()));
     looks_up(&tx, "an event", |tx| drop(tx.event_by_id("x").unwrap()));
     looks_up(&tx, "an access token", |tx| drop(tx.access_token(&Id::from_bits(1)).unwrap()));
+    looks_up(&tx, "a limit window", |tx| assert_eq!(tx.limit_window("claude").unwrap(), None));
+    looks_up(&tx, "a parked task", |tx| assert_eq!(tx.parked_task(&id(1)).unwrap(), None));
+    looks_up(&tx, "parked tasks", |tx| assert_eq!(tx.parked_tasks("claude").unwrap(), 0));
+    looks_up(&tx, "an attempt", |tx| assert_eq!(tx.attempt(&id(1)).unwrap(), None));
+    looks_up(&tx, "an attempt's state", |tx| assert_eq!(tx.attempt_state(&id(1)).unwrap(), None));
     looks_up(&tx, "a trusted project", |tx| assert_eq!(tx.trust("/w").unwrap(), None));
 }
 
@@ -469,6 +475,24 @@ fn one_of_each_for_agents() -> Vec<Change> {
                 content_type: "text/plain".to_owned(),
             },
         },
+        Change::LimitWindowSet { window: Box::new(limit_window("claude")) },
+        Change::TaskParked { task_id: id(2), resource: "claude".to_owned() },
+        Change::TaskUnparked { task_id: id(2) },
+        Change::TaskParked { task_id: id(2), resource: "claude".to_owned() },
+        Change::LimitWindowEnded { resource: "claude".to_owned(), by: None },
         Change::TaskDeleted { task_id: id(3) },
     ]
+}
+
+fn limit_window(resource: &str) -> LimitWindow {
+    let at = ManualClock::new().now().at;
+    LimitWindow {
+        resource: resource.to_owned(),
+        reset: Reset { at, boot_id: "b".to_owned(), boot_millis: 5 },
+        basis: ResetBasis::Estimate,
+        reason: "r".to_owned(),
+        seen: Sighting { run_id: id(1), task_id: id(2), attempt_id: id(4), at },
+        times: 1,
+        resuming: None,
+    }
 }

@@ -4,6 +4,7 @@ mod crew;
 mod dependencies;
 mod epoch;
 mod handoff;
+mod limit_windows;
 mod memory;
 
 use contract::domain::artifact::NewArtifact;
@@ -76,6 +77,10 @@ impl Tx<'_> {
             | Change::HaltLifted { .. }
             | Change::ProgramStarted { .. }
             | Change::ProgramEnded { .. } => self.project_epoch(change, at),
+            Change::LimitWindowSet { .. }
+            | Change::LimitWindowEnded { .. }
+            | Change::TaskParked { .. }
+            | Change::TaskUnparked { .. } => self.project_limit(change, at),
             Change::Crew(change) => self.project_crew(change, at),
             Change::AttemptRolledBack { attempt_id, rollback, .. } => {
                 self.attempt_rolled_back(attempt_id, rollback)

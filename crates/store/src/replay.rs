@@ -59,6 +59,8 @@ const TABLES: &[(&str, &str)] = &[
     ("handoffs", "run_id, digest, fencing, taken_at, constraints"),
     ("epoch", "id, number, is_halted, reason, decided_by, decided_at"),
     ("programs", "process, command, started_at"),
+    ("limit_windows", "resource, until, limit_window"),
+    ("parked_tasks", "task_id, resource, since"),
 ];
 
 const PAGE: usize = 1000;

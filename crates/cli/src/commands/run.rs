@@ -59,13 +59,19 @@ pub(crate) struct Args {
     /// How long a task waits for locks of other runs before it is parked [default: 24h]
     #[arg(long, value_name = "DURATION", value_parser = host::length)]
     lock_wait: Option<Duration>,
+    /// How long a task waits for a rate limit or usage window to end before it fails [default: 8d]
+    #[arg(long, value_name = "DURATION", value_parser = host::length)]
+    limit_wait: Option<Duration>,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let lock_wait_ms = args.lock_wait.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
     if let Some(which) = &args.continue_run {
-        let request =
-            continue_run::Request { run: which.clone(), rerun_parked: args.rerun_parked, lock_wait_ms };
+        let request = continue_run::Request {
+            run: which.clone(),
+            rerun_parked: args.rerun_parked,
+            lock_wait_ms: args.lock_wait.map(millis),
+            limit_wait_ms: args.limit_wait.map(millis),
+        };
         let mut cx = host::open(globals)?;
         let ended = ended_before(&mut cx, which);
         let answered = host::call_on::<Continue>(&mut cx, globals, &request);
@@ -73,7 +79,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         ended.iter().for_each(|message| say(message));
         return Ok(code);
     }
-    let request = request(args, lock_wait_ms)?;
+    let request = request(args)?;
     if inside::socket(globals).is_some() && !args.dry_run {
         return nested::run(&request, (globals, output));
     }
@@ -139,6 +145,10 @@ fn interrupted(error: &Error, output: &Output) -> ExitCode {
     exit::by_signal(signal.and_then(|signal| i32::try_from(signal).ok()).unwrap_or_default())
 }
 
+fn millis(wait: Duration) -> u64 {
+    u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// One deeper than the run this process belongs to.
 fn depth() -> Result<u32> {
     let Some(text) = env::get("WRIT_DEPTH") else { return Ok(1) };
@@ -148,7 +158,7 @@ fn depth() -> Result<u32> {
 }
 
 /// What the arguments ask for. Depth and parents are those of a run that no other one started.
-fn request(args: &Args, lock_wait_ms: Option<u64>) -> Result<Request> {
+fn request(args: &Args) -> Result<Request> {
     let first = args.files.first().map_or(Path::new("-"), PathBuf::as_path);
     let document = match args.files.as_slice() {
         [] | [_] => text_of(first)?,
@@ -161,7 +171,8 @@ fn request(args: &Args, lock_wait_ms: Option<u64>) -> Result<Request> {
         name: Some(names.join(", ")),
         executor: args.executor.clone(),
         map: args.map.iter().cloned().collect(),
-        lock_wait_ms,
+        lock_wait_ms: args.lock_wait.map(millis),
+        limit_wait_ms: args.limit_wait.map(millis),
         depth: 1,
         parent_run: None,
         parent_task: None,

@@ -111,6 +111,9 @@ fn text(shown: &show::Answer) -> String {
         if let Some(reason) = &task.reason {
             text.push_str(&format!("    because {}\n", one_line(reason)));
         }
+        if let Some(awaited) = &task.waits_for {
+            text.push_str(&format!("    waits for {}\n", one_line(&awaited.told)));
+        }
         for attempt in &task.attempts {
             let took = attempt.ended_at.map(|end| human_duration(end.since(attempt.started_at)));
             let exit = attempt.outcome.as_ref().and_then(|outcome| outcome.exit_code);

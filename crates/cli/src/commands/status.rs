@@ -82,6 +82,9 @@ fn text(answer: &Answer) -> String {
         (Some(counts), Some(runs)) => counted(path, answer.db.size_bytes.unwrap_or(0), counts, runs),
         (None, _) | (_, None) => format!("store    {path}\n"),
     });
+    for limit in &answer.limits {
+        text.push_str(&format!("limit    {}", super::limits::line(limit)));
+    }
     text.push_str(&hooks::text(&answer.hooks));
     for diagnostic in &answer.diagnostics {
         text.push_str(&format!("{:<8} {}\n", diagnostic.level, diagnostic.message));

@@ -38,7 +38,11 @@ fn plan(lab: &Lab, executor: &str, steps: Value, more: Value) -> Value {
 #[track_caller]
 fn run(lab: &Lab, executor: &str, steps: Value, more: Value) -> (Value, Vec<Value>) {
     let plan = plan(lab, executor, steps, more);
-    let call = lab.cli.call(["run", "-", "--output", "json"]).stdin(plan.to_string()).deadline(RUN_DEADLINE);
+    let call = lab
+        .cli
+        .call(["run", "-", "--limit-wait", "0s", "--output", "json"])
+        .stdin(plan.to_string())
+        .deadline(RUN_DEADLINE);
     let answer = call.run();
     let task = answer.json()["data"]["tasks"][0].clone();
     (task, attempts(lab))

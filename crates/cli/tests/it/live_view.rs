@@ -6,6 +6,7 @@ use regex::Regex;
 use testkit::{Cli, OnTerminal, eventually, fake_agent};
 
 use crate::run_view::{SOON, write_plan};
+use crate::windows;
 
 /// A run of hundreds of tasks, on a machine that does other things.
 const LONG: Duration = Duration::from_secs(120);
@@ -299,6 +300,20 @@ fn ctrl_c_leaves_the_last_state_and_a_usable_terminal() {
     assert_eq!(column, 0, "the prompt starts a line");
     let below: String = screen.rows(0, 80).skip(usize::from(row)).collect();
     assert_eq!(below.trim(), "");
+}
+
+#[test]
+fn the_screen_counts_the_time_until_a_provider_takes_work_again() {
+    let cli = Cli::writ();
+    windows::limited(&cli);
+    write_plan(&cli, "objective = \"o\"\n[[task]]\nid = \"a\"\nexecutor = \"claude\"\nprompt = \"p\"\n");
+    let mut viewer = Viewer::start(&cli, (140, 24));
+    viewer.shows("for claude until ");
+    viewer.shows("TIME left");
+    viewer.program.press("\u{3}");
+    assert_eq!(viewer.program.wait(SOON).code(), Some(130));
+    let all = viewer.everything();
+    assert!(all.contains("; 1 task waits for claude until "), "{all}");
 }
 
 #[test]

@@ -75,6 +75,7 @@ impl Door for TestDoor {
             rerun_parked: how.rerun_parked,
             prices: contract::domain::price::Prices::default(),
             lock_wait: how.lock_wait.unwrap_or(limits::LOCK_WAIT_DEFAULT),
+            limit_wait: how.limit_wait.unwrap_or(limits::LIMIT_WAIT_DEFAULT),
         })
     }
 

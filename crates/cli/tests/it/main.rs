@@ -84,6 +84,7 @@ mod uninstall;
 mod validate;
 mod vybe_import;
 mod walk;
+mod windows;
 mod workers;
 mod worklog;
 mod worktrees;

@@ -8,6 +8,7 @@ use super::attempt::{AttemptId, AttemptState, NewAttempt, Outcome};
 use super::check::TaskChecks;
 use super::crew::CrewChange;
 use super::epoch::Program;
+use super::limit_window::LimitWindow;
 use super::memory::{NewMemory, Place};
 use super::pins::Digests;
 use super::process::ProcessIdentity;
@@ -173,6 +174,25 @@ pub enum Change {
     ProgramEnded {
         process: ProcessIdentity,
     },
+    /// A provider refused a resource, or work with it is taken up again.
+    LimitWindowSet {
+        window: Box<LimitWindow>,
+    },
+    /// A limit window is over or forgotten, or somebody cleared it.
+    LimitWindowEnded {
+        resource: String,
+        /// Who cleared it; `None` if it ended by itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
+    /// A task waits for a limit window.
+    TaskParked {
+        task_id: TaskId,
+        resource: String,
+    },
+    TaskUnparked {
+        task_id: TaskId,
+    },
     /// A change of a crew, under the tag `crew`.
     Crew(CrewChange),
 }
@@ -214,6 +234,10 @@ impl Change {
             Change::HaltLifted { .. } => "halt_lifted",
             Change::ProgramStarted { .. } => "program_started",
             Change::ProgramEnded { .. } => "program_ended",
+            Change::LimitWindowSet { .. } => "limit_window",
+            Change::LimitWindowEnded { .. } => "limit_window_ended",
+            Change::TaskParked { .. } => "task_parked",
+            Change::TaskUnparked { .. } => "task_unparked",
             Change::Crew(change) => change.kind(),
         }
     }
@@ -229,6 +253,8 @@ impl Change {
             | Change::DependencyAdded { task_id, .. }
             | Change::DependencyRemoved { task_id, .. }
             | Change::AttemptRolledBack { task_id, .. }
+            | Change::TaskParked { task_id, .. }
+            | Change::TaskUnparked { task_id }
             | Change::TaskDeleted { task_id } => Some(task_id),
             Change::AgentFocused { task_id, .. } => task_id.as_ref(),
             Change::AttemptStarted { attempt } => Some(&attempt.task_id),
@@ -252,6 +278,8 @@ impl Change {
             | Change::HaltLifted { .. }
             | Change::ProgramStarted { .. }
             | Change::ProgramEnded { .. }
+            | Change::LimitWindowSet { .. }
+            | Change::LimitWindowEnded { .. }
             | Change::AttemptNamed { .. }
             | Change::AttemptEnded { .. } => None,
         }

@@ -163,6 +163,24 @@ pub const SESSION_RUNS_MAX: usize = 1000;
 pub const ALTERNATIVES_MAX: usize = 10;
 /// Attempts of a task that a rate limit may end before one uses up a retry.
 pub const LIMITED_ATTEMPTS_MAX: u32 = 20;
+/// How long a task waits for a provider's reset time by default: a weekly window and a day.
+pub const LIMIT_WAIT_DEFAULT: Duration = Duration::from_hours(8 * 24);
+/// The first wait for a resource whose provider names no reset time. It doubles with each further refusal.
+pub const LIMIT_ESTIMATE_MIN: Duration = Duration::from_secs(30);
+pub const LIMIT_ESTIMATE_MAX: Duration = Duration::from_mins(30);
+/// The first attempt after a reset time has shown that the resource is free when it ran for so long.
+pub const LIMIT_PROBE_QUIET: Duration = Duration::from_mins(1);
+/// The distance between attempts after a reset time, and what is added to it by position.
+pub const LIMIT_SPACING: Duration = Duration::from_secs(1);
+pub const LIMIT_SPREAD_MAX: Duration = Duration::from_millis(500);
+/// Attempts that begin at a distance. If none of them was refused, the window is over.
+pub const LIMIT_RESUMING_MAX: u32 = 10;
+/// Limit windows of one store. At the limit the one that ends first is forgotten.
+pub const LIMIT_WINDOWS_MAX: usize = 100;
+/// How long a window is remembered after its reset time.
+pub const LIMIT_WINDOW_KEPT: Duration = Duration::from_hours(1);
+/// How often an engine looks whether a window that its tasks wait for was cleared.
+pub const LIMIT_POLL: Duration = Duration::from_secs(1);
 /// More micro-dollars or tokens than any run has: the largest number that canonical JSON carries exactly.
 pub const AMOUNT_MAX: i64 = (1 << 53) - 1;
 /// How deep runs may start other runs. The first run has depth 1.

@@ -21,6 +21,7 @@ use serde_json::json;
 use super::conclusion::{Conclusion, end_of, final_words, state_of};
 use super::layers::Judgment;
 use super::leftovers::Leftover;
+use super::limited::used_up;
 use super::rollback::Rolled;
 use super::start::delegate;
 use super::{Committed, Dispatcher, millis};
@@ -38,13 +39,15 @@ impl Dispatcher<'_> {
     /// The executor and everything it started is gone. What does it claim?
     pub(super) fn executor_ended(&mut self, task: usize) -> Result<()> {
         self.close_door(task);
+        let at = self.cx.now().at;
         let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
-        live.ended.stopped = live.stopped;
+        (live.ended.stopped, live.ended.at) = (live.stopped, Some(at));
         let summary = live.log.take().map(LogWriter::finish);
         live.digests = summary.map(|summary| (summary.stdout_digest, summary.stderr_digest));
         live.lines.finish(|line| drop(live.reader.line(line)));
         let returned = live.reader.end(&live.ended);
-        (live.agent_session, live.limited) = (returned.agent_session, returned.limited);
+        live.limited = returned.limited.map(|limited| used_up(live, limited));
+        live.agent_session = returned.agent_session;
         live.session_total = returned.session_total;
         let response = returned.response.as_ref();
         live.reported = response.map(|response| Reported::of(response, &live.hidden)).unwrap_or_default();

@@ -54,20 +54,19 @@ pub(super) fn next(spec: &PlanTask, standing: &Standing, failure: Option<&str>) 
     match standing.choice {
         Some(Choice::Alternative(index)) => {
             let selected = Selected::of(spec, Some(index));
-            let trigger = spec.alternatives.get(index).map_or("", |other| other.trigger.as_str());
-            let fallback = format!(
-                "{} after {}, alternative {} of {}, for {trigger}",
-                selected.told(),
-                failure.unwrap_or("a failure"),
-                index + 1,
-                spec.alternatives.len()
-            );
-            Selected { fallback: Some(fallback), ..selected }
+            let why = format!("after {}", failure.unwrap_or("a failure"));
+            Selected { fallback: Some(fallback(spec, &selected, index, &why)), ..selected }
         }
         // A person wants one more attempt after everything was tried.
         Some(Choice::GiveUp(_)) => Selected::of(spec, None),
         Some(Choice::Retry) | None => Selected::of(spec, standing.alternative),
     }
+}
+
+fn fallback(spec: &PlanTask, selected: &Selected, index: usize, why: &str) -> String {
+    let trigger = spec.alternatives.get(index).map_or("", |other| other.trigger.as_str());
+    let (number, all) = (index + 1, spec.alternatives.len());
+    format!("{} {why}, alternative {number} of {all}, for {trigger}", selected.told())
 }
 
 impl Dispatcher<'_> {
@@ -76,6 +75,14 @@ impl Dispatcher<'_> {
         let (spec, attempts) = (&self.part(task).spec, &self.attempts[task]);
         let failure = attempts.last().and_then(|last| last.outcome.as_ref()?.code.as_deref());
         self.with_usual_model(next(spec, &standing(spec, attempts), failure))
+    }
+
+    /// One of the task's alternatives, and why it is used.
+    pub(super) fn alternative(&self, task: usize, index: usize, why: &str) -> Selected {
+        let spec = &self.part(task).spec;
+        let selected = Selected::of(spec, Some(index));
+        let fallback = Some(fallback(spec, &selected, index, why));
+        self.with_usual_model(Selected { fallback, ..selected })
     }
 
     /// Why the budget of a task allows no further attempt. What a person settled is known.

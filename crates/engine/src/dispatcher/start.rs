@@ -54,7 +54,10 @@ impl Dispatcher<'_> {
         if let Some(overspent) = self.overspent(task)? {
             return self.refuse(task, &format!("E_COST_LIMIT_EXCEEDED: {}", overspent.told()), mark);
         }
-        let selected = self.selected(task);
+        let selected = match self.available(task)? {
+            Ok(selected) => selected,
+            Err(conflict) => return self.wait_for_limit(task, conflict),
+        };
         let name = &selected.executor;
         let Some(executor) = self.settings.executors.find(name) else {
             return self.refuse(task, &format!("E_AGENT_NOT_FOUND: there is no executor `{name}`"), mark);
@@ -168,7 +171,7 @@ impl Dispatcher<'_> {
     }
 
     /// The task could not be prepared: it fails without an attempt.
-    fn refuse(&mut self, task: usize, reason: &str, mark: Mark) -> Result<()> {
+    pub(super) fn refuse(&mut self, task: usize, reason: &str, mark: Mark) -> Result<()> {
         self.pipeline.forget_answers(Some(task));
         self.note(Entry::MoveTask {
             task_id: self.tasks[task].id.clone(),

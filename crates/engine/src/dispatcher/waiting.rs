@@ -141,7 +141,13 @@ impl Dispatcher<'_> {
         let awaited = hindrance.awaited();
         let known = self.waiting.remove(&task);
         if known.as_ref().is_none_or(|known| known.told != awaited) {
-            self.observer.report(Progress::Waiting { task: &self.board.slot(task).name, awaited: &awaited });
+            let (task, awaited) = (&self.board.slot(task).name, &awaited);
+            self.observer.report(match &hindrance {
+                Obstacle::Limit(conflict) => Progress::Parked { task, awaited, left: conflict.waits.left() },
+                Obstacle::Lock(_) | Obstacle::Budget { .. } | Obstacle::Approval { .. } => {
+                    Progress::Waiting { task, awaited }
+                }
+            });
         }
         let since_ms = known.map_or(since_ms, |known| known.since_ms);
         self.waiting.insert(task, Waiting { since_ms, told: awaited, hindrance });
@@ -149,6 +155,9 @@ impl Dispatcher<'_> {
 
     /// An attempt could not begin: it is tried again when the obstacle may be gone, or left to a person.
     pub(super) fn hindered(&mut self, task: usize, mut hindrance: Obstacle) -> Result<()> {
+        if let Obstacle::Limit(conflict) = hindrance {
+            return self.wait_for_limit(task, conflict);
+        }
         self.look_at_holder(&mut hindrance);
         if !hindrance.passes() {
             return self.block(task, &hindrance);
@@ -187,7 +196,11 @@ impl Dispatcher<'_> {
 
     /// Whether a task has waited for as long as it may.
     pub(crate) fn has_waited_enough(&self, task: usize) -> bool {
-        let over = |waiting: &Waiting| self.now_ms() - waiting.since_ms >= millis(self.settings.lock_wait);
+        // How long a limit may be waited for is decided at each look at it.
+        let over = |waiting: &Waiting| {
+            !matches!(waiting.hindrance, Obstacle::Limit(_))
+                && self.now_ms() - waiting.since_ms >= millis(self.settings.lock_wait)
+        };
         self.waiting.get(&task).is_some_and(over)
     }
 

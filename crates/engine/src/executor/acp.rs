@@ -342,7 +342,7 @@ impl Reader for Client {
             errors: &self.errors,
             hidden: &self.hidden,
             executor: &self.answering.executor,
-            now: self.now,
+            now: ended.at.unwrap_or(self.now),
         };
         let (claim, limited) = judged.claim((exit_code, ended.signal), |_| None);
         let (usage, session_total) = self.answering.used(&self.talk.usage, None);

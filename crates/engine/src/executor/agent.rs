@@ -158,7 +158,7 @@ impl Reader for Conversation {
             errors: &self.errors,
             hidden: &self.hidden,
             executor: &self.answering.executor,
-            now: self.now,
+            now: ended.at.unwrap_or(self.now),
         };
         let (claim, limited) = judged.claim((ended.exit_code, ended.signal), |code| self.stream.exit(code));
         let (usage, total) = self.answering.used(&self.talk.usage, self.so_far.as_ref());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use contract::domain::network::{Verdict, Visit};
-use contract::domain::time::human_duration;
+use contract::domain::time::{Timestamp, human_duration};
 use contract::secrets::Hidden;
 
 use super::failure;
@@ -36,6 +36,8 @@ pub(crate) struct Ended {
     /// It was not started, because what it changes could not be taken back.
     pub(crate) no_snapshot: Option<String>,
     pub(crate) stopped: Option<Stopped>,
+    /// What a provider asked to wait for counts from here.
+    pub(crate) at: Option<Timestamp>,
     pub(crate) leftovers_killed: u32,
     pub(crate) survivors: u32,
     /// How it was confined. Unknown if it was never started.

@@ -156,13 +156,16 @@ fn status_in(words: &str) -> Option<u16> {
     numbers.filter_map(|word| word.parse().ok()).find(|number| STATUSES.contains(number))
 }
 
-/// How long to wait, where the words say it: `retry after 30s`, `try again in 1m30s`, `"retryDelay":"34s"`.
+/// How long to wait, where the words say it: `retry after 30s`, `try again in 2 hours 5 minutes`, `"retryDelay":"34s"`.
 fn wait_in(words: &str) -> Option<Duration> {
     let words = words.to_lowercase();
     for sign in
         ["retry after ", "retry-after: ", "try again in ", "retry in ", "retrydelay\":\"", "retrydelay\": \""]
     {
         let Some((_, rest)) = words.split_once(sign) else { continue };
+        if let Some(wait) = spelled(rest) {
+            return Some(wait);
+        }
         let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(rest.len());
         let text = rest[..end].trim_end_matches('.');
         // Fractions of a second are rounded up.
@@ -177,6 +180,27 @@ fn wait_in(words: &str) -> Option<Duration> {
         return Some(if has_fraction { wait + Duration::from_secs(1) } else { wait });
     }
     None
+}
+
+/// A length of time with its units in words: `3 days 2 hours`. `None` if the first number has no such unit.
+fn spelled(text: &str) -> Option<Duration> {
+    let mut words = text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let mut total = None;
+    while let (Some(number), Some(unit)) =
+        (words.next().and_then(|word| word.parse::<u64>().ok()), words.next())
+    {
+        let seconds = match unit.trim_end_matches('s') {
+            "sec" | "second" => 1,
+            "min" | "minute" => 60,
+            "hr" | "hour" => 3_600,
+            "day" => 86_400,
+            "week" => 604_800,
+            _ => break,
+        };
+        let length = Duration::from_secs(number.checked_mul(seconds)?);
+        total = Some(total.unwrap_or(Duration::ZERO).checked_add(length)?);
+    }
+    total
 }
 
 /// When a usage window ends, where the words end with it: `usage limit reached|1763400000`.
@@ -230,6 +254,11 @@ mod tests {
         };
         assert_eq!(until("429, retry after 30s"), Some(Timestamp::from_millis(1_030_000)));
         assert_eq!(until("rate limit: try again in 1.5s."), Some(Timestamp::from_millis(1_002_000)));
+        assert_eq!(
+            until("You've hit your usage limit. Try again in 1 day 2 hours 5 minutes."),
+            Some(Timestamp::from_millis(1_000_000 + 93_900_000))
+        );
+        assert_eq!(until("429, try again in 20 seconds"), Some(Timestamp::from_millis(1_020_000)));
         assert_eq!(until(r#"quota {"retryDelay":"34s"}"#), Some(Timestamp::from_millis(1_034_000)));
         assert_eq!(
             until("Claude AI usage limit reached|1763400000"),

@@ -59,6 +59,7 @@ impl World {
             rerun_parked: false,
             prices: contract::domain::price::Prices::default(),
             lock_wait: limits::LOCK_WAIT_DEFAULT,
+            limit_wait: limits::LIMIT_WAIT_DEFAULT,
         };
         Self { store, cx, settings }
     }
@@ -170,6 +171,7 @@ impl Observer for Watcher<'_> {
             | Progress::Checking { .. }
             | Progress::Retrying { .. }
             | Progress::Waiting { .. }
+            | Progress::Parked { .. }
             | Progress::Recovered { .. }
             | Progress::Stopping { .. }
             | Progress::StoreBusy

@@ -48,6 +48,7 @@ impl Bench {
             rerun_parked: false,
             prices: contract::domain::price::Prices::default(),
             lock_wait: limits::LOCK_WAIT_DEFAULT,
+            limit_wait: limits::LIMIT_WAIT_DEFAULT,
         };
         Self { store, cx, settings }
     }

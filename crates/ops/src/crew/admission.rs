@@ -16,6 +16,7 @@ use super::denial::deny;
 use super::grants::{self, LockRequest};
 use super::ledger_state::LedgerState;
 use crate::error::{Error, Result};
+use crate::limit_window::LimitConflict;
 use crate::record::EventWriter;
 
 /// What a task was granted.
@@ -39,13 +40,15 @@ pub enum Obstacle {
         id: ApprovalId,
         fault: NotApproved,
     },
+    /// The provider of what the attempt uses refuses work for a while.
+    Limit(Box<LimitConflict>),
 }
 
 impl Obstacle {
     /// Whether waiting can help.
     pub fn passes(&self) -> bool {
         match self {
-            Obstacle::Lock(_) => true,
+            Obstacle::Lock(_) | Obstacle::Limit(_) => true,
             Obstacle::Budget { passes, .. } => *passes,
             Obstacle::Approval { fault, .. } => *fault == NotApproved::Pending,
         }
@@ -60,6 +63,7 @@ impl Obstacle {
             }
             Obstacle::Budget { .. } => "budget reserved for other tasks".to_owned(),
             Obstacle::Approval { id, .. } => format!("approval {id}"),
+            Obstacle::Limit(conflict) => conflict.awaited.clone(),
         }
     }
 
@@ -75,6 +79,9 @@ impl Obstacle {
                     NotApproved::Pending => refusal.hint(format!("`writ approval grant {id}` grants it")),
                     _ => refusal.hint("request the same action again with `writ approval request`"),
                 }
+            }
+            Obstacle::Limit(conflict) => {
+                deny(Code::NonCompliant, "limit_window", format!("waits for {}", conflict.awaited))
             }
         }
     }

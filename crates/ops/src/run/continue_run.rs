@@ -34,6 +34,9 @@ pub struct Request {
     /// How long a task waits for locks of other runs, in milliseconds.
     #[serde(default)]
     pub lock_wait_ms: Option<u64>,
+    /// How long a task waits for a rate limit or usage window to end, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_wait_ms: Option<u64>,
 }
 
 /// A run that has ended is not worked again: its result is the answer.
@@ -42,6 +45,7 @@ pub fn continue_run(cx: &mut Context, _: &Caller, request: &Request) -> Result<R
     let how = HowToWork {
         rerun_parked: request.rerun_parked,
         lock_wait: request.lock_wait_ms.map(Duration::from_millis),
+        limit_wait: request.limit_wait_ms.map(Duration::from_millis),
         directory: None,
     };
     work(cx, &run.asked.id, &how)

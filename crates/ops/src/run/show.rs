@@ -12,6 +12,7 @@ use super::list::Brief;
 use super::task_message::TaskMessage;
 use crate::context::Context;
 use crate::error::Result;
+use crate::limit_window::{self, Awaited};
 use crate::verb::{Function, Surface, Verb};
 
 pub struct Show;
@@ -27,6 +28,10 @@ impl Verb for Show {
         let whole = show(cx, &request.run)?;
         let mut answer = Answer::from(&whole);
         answer.brief.state = super::shown_state(cx, &whole.run);
+        let (now, tx) = (cx.clock.now(), cx.store.read()?);
+        for (shown, (task, _)) in answer.tasks.iter_mut().zip(&whole.tasks) {
+            shown.waits_for = limit_window::awaited(&tx, task, &now)?;
+        }
         Ok(answer)
     });
 }
@@ -84,6 +89,9 @@ pub struct TaskOfRun {
     /// Why it is blocked, failed or canceled.
     pub reason: Option<String>,
     pub depends_on: Vec<TaskId>,
+    /// The rate limit or usage window that it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<Awaited>,
     /// The AOP TASK it was submitted as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aop: Option<TaskMessage>,
@@ -116,6 +124,7 @@ impl From<&(Task, Vec<Attempt>)> for TaskOfRun {
             evidence: task.evidence,
             reason: task.blocked_reason.clone(),
             depends_on: task.depends_on.clone(),
+            waits_for: None,
             aop: message_of(task).map(TaskMessage::of),
             attempts: attempts.clone(),
         }

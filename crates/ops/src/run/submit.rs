@@ -49,6 +49,9 @@ pub struct Request {
     /// How long a task waits for locks of other runs, in milliseconds.
     #[serde(default)]
     pub lock_wait_ms: Option<u64>,
+    /// How long a task waits for a rate limit or usage window to end, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_wait_ms: Option<u64>,
     /// 1 for a run that no other run started.
     #[serde(default = "first_depth")]
     pub depth: u32,
@@ -105,6 +108,7 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ru
     let how = HowToWork {
         rerun_parked: false,
         lock_wait: request.lock_wait_ms.map(Duration::from_millis),
+        limit_wait: request.limit_wait_ms.map(Duration::from_millis),
         directory: Some(request.directory.clone()),
     };
     // Everything that can fail or be interrupted comes before the run exists.

@@ -1,5 +1,7 @@
 //! Works a run through the host, and gives its answer.
 
+use std::collections::BTreeMap;
+
 use contract::domain::code::ErrorCode;
 use contract::domain::run::{Run, RunId, RunState, RunWarning};
 use schemars::JsonSchema;
@@ -10,6 +12,7 @@ use super::list::Brief;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::host::{HowToWork, WorkEnd};
+use crate::limit_window;
 
 /// The result of a run that ended; where it has none yet, its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -77,9 +80,27 @@ pub(super) fn work(cx: &mut Context, id: &RunId, how: &HowToWork) -> Result<RunA
         WorkEnd::Ended | WorkEnd::Stopped => Ok(RunAnswer::of(&super::show::state(cx, id)?)),
         WorkEnd::Interrupted(signal) => {
             let message = format!("interrupted by signal {signal}");
+            let waits = waits(cx, id)?.map(|waits| format!("; {waits}")).unwrap_or_default();
             Err(Error::new(ErrorCode::Interrupted, message)
-                .hint(format!("continue with `writ run --continue {id}`"))
+                .hint(format!("continue with `writ run --continue {id}`{waits}"))
                 .details(json!({"run_id": id, "signal": signal})))
         }
     }
+}
+
+/// What tasks of the run wait for, where providers refuse work: `2 tasks wait for claude until …`.
+fn waits(cx: &mut Context, id: &RunId) -> Result<Option<String>> {
+    let (now, tx) = (cx.clock.now(), cx.store.read()?);
+    let mut told: BTreeMap<String, usize> = BTreeMap::new();
+    for task in tx.tasks_of_run(id)? {
+        if let Some(awaited) = limit_window::awaited(&tx, &task, &now)? {
+            *told.entry(awaited.told).or_default() += 1;
+        }
+    }
+    let line = |(told, tasks): (String, usize)| match tasks {
+        1 => format!("1 task waits for {told}"),
+        tasks => format!("{tasks} tasks wait for {told}"),
+    };
+    let lines: Vec<String> = told.into_iter().map(line).collect();
+    Ok(if lines.is_empty() { None } else { Some(lines.join(", ")) })
 }

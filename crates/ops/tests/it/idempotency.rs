@@ -115,6 +115,20 @@ const VERBS: &[Verb] = &[
         },
     },
     Verb {
+        name: "limits.clear",
+        prepare: |world| {
+            for (name, resource) in [("x", "claude"), ("y", "codex")] {
+                crate::limit_windows::window_of(world, name, resource, std::time::Duration::from_secs(3600));
+            }
+            let request =
+                |resource: &str| ops::limit_window::clear::Request { resource: resource.to_owned() };
+            let requests = ["claude", "codex", "nothing"].map(request);
+            Box::new(move |cx, key, which| {
+                ops::limit_window::clear::clear(cx, key, &chosen(which, &requests)).map(plain)
+            })
+        },
+    },
+    Verb {
         name: "epoch.halt",
         prepare: |_| {
             let long = "x".repeat(contract::domain::limits::EVENT_MESSAGE_BYTES_MAX + 1);

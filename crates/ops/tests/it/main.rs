@@ -22,6 +22,7 @@ mod gc;
 mod handoff;
 mod host;
 mod idempotency;
+mod limit_windows;
 mod memory;
 mod money;
 mod names;

@@ -3,14 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::id::{Minter, mint};
+use contract::domain::limit_window::{LimitWindow, Reset, ResetBasis, Sighting};
 use contract::domain::memory::{MemoryKind, NewMemory, Place, ValueType};
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::status::Status;
-use contract::domain::time::Clock;
+use contract::domain::task::TaskId;
+use contract::domain::time::{Clock, Now};
 use rusqlite::Connection;
 use store::{Depth, Store, StoreKey, StoredAnswer, Stream, Verification};
 use testkit::{ManualClock, Scratch, SeededIds, Storm, TempStore, event, rounds};
@@ -77,13 +80,45 @@ fn full() -> TempStore {
     // Nothing older was ever halted.
     let halted =
         [Change::Halted { epoch: 1, reason: None, by: by.clone() }, Change::HaltLifted { epoch: 2, by }];
-    for change in halted {
+    for change in halted.into_iter().chain(limited(&mut ids, &now)) {
         tx.change(&Stream::Store, event(&mut ids, &now, "change"), &change).unwrap();
     }
     tx.commit().unwrap();
     drop(store);
     assert_eq!(faults(&temp.path()), Vec::<String>::new());
     temp
+}
+
+/// A task that waits for a limit window.
+fn limited(ids: &mut SeededIds, now: &Now) -> [Change; 3] {
+    let task_id: TaskId = mint(ids, now.at);
+    let seen = Sighting {
+        run_id: mint(ids, now.at),
+        task_id: task_id.clone(),
+        attempt_id: mint(ids, now.at),
+        at: now.at,
+    };
+    let created = Change::TaskCreated {
+        task_id: task_id.clone(),
+        title: "t".to_owned(),
+        description: String::new(),
+        priority: 0,
+        project_id: None,
+        part: None,
+        depends_on: Vec::new(),
+        checks: None,
+    };
+    let resource = "claude".to_owned();
+    let window = LimitWindow {
+        resource: resource.clone(),
+        reset: Reset::after(now, Duration::from_secs(60)),
+        basis: ResetBasis::Provider,
+        reason: "rate limit".to_owned(),
+        seen,
+        times: 1,
+        resuming: None,
+    };
+    [created, Change::LimitWindowSet { window: Box::new(window) }, Change::TaskParked { task_id, resource }]
 }
 
 /// Everything that a full check finds.

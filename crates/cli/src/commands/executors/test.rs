@@ -89,6 +89,7 @@ fn tried(args: &Args, chosen: &Listed, globals: &Globals, scratch: &Path) -> Res
         executor: None,
         map: std::collections::BTreeMap::new(),
         lock_wait_ms: None,
+        limit_wait_ms: None,
         depth: 1,
         parent_run: None,
         parent_task: None,

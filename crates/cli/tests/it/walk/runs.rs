@@ -9,6 +9,7 @@ use crate::bad_stores::sqlite;
 use crate::decisions;
 use crate::documents::{aop, plan, shell};
 use crate::vybe_import::VYBE;
+use crate::windows;
 
 const PLAN: &str = r#"
 objective = "Do two things"
@@ -116,6 +117,20 @@ pub(super) const ROWS: &[Row] = &[
         prepare: |cli| {
             let run = word(&done(cli)["run_id"]);
             Example::new(json!({"run": run}), &["runs", "show", &run])
+        },
+    },
+    Row {
+        verb: "limits.list",
+        prepare: |cli| {
+            windows::limited(cli);
+            Example::new(json!({}), &["limits", "list"])
+        },
+    },
+    Row {
+        verb: "limits.clear",
+        prepare: |cli| {
+            windows::limited(cli);
+            Example::new(json!({"resource": "claude"}), &["limits", "clear", "claude"])
         },
     },
     Row {

@@ -250,6 +250,7 @@ impl Simulation {
             rerun_parked,
             prices: contract::domain::price::Prices::default(),
             lock_wait: Duration::from_mins(2),
+            limit_wait: Duration::from_mins(2),
         };
         let store = self.place.path().join("writ.db");
         let worked = std::panic::catch_unwind(AssertUnwindSafe(|| {

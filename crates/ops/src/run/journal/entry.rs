@@ -77,6 +77,11 @@ pub enum Entry {
         task_id: TaskId,
         wants: Wants,
     },
+    /// The task waits for this resource, whose provider refuses work.
+    Park {
+        task_id: TaskId,
+        resource: String,
+    },
     /// Releases the locks of an inspection.
     LetGo {
         task_id: TaskId,

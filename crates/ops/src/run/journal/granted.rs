@@ -20,6 +20,7 @@ use crate::crew::Obstacle;
 use crate::crew::admission::{AdmissionRequest, admit};
 use crate::crew::grants::{self, LockRequest};
 use crate::error::{Error, Result};
+use crate::limit_window;
 use crate::record::{About, EventWriter, scrubbed};
 
 /// The parts of the workspace that a task writes, under their real names.
@@ -45,6 +46,9 @@ pub(super) fn start(
 ) -> Result<std::result::Result<Option<i64>, Stop>> {
     let task = crate::task::required(work.tx, attempt.task_id.as_str())?;
     let reference = reference(&task);
+    if let Err(obstacle) = limit_window::admit(work, run, attempt)? {
+        return Ok(Err(Stop::Hindered(obstacle)));
+    }
     let share = share_left(work, &task)?;
     let request = AdmissionRequest { locks: lock_request(run, &task, &reference, wants), share };
     let admission = match admit(work, request)? {
@@ -83,6 +87,11 @@ pub(super) fn end(
     let is_model_free = task.part.as_ref().is_some_and(|part| part.spec.is_model_free());
     let spent = Spent { cost: outcome.known_cost(), tokens: outcome.known_tokens() };
     let spent = spent.or_nothing_if(is_model_free);
+    if outcome.limited.is_some()
+        && let Some(attempt) = work.tx.attempt(attempt_id)?
+    {
+        limit_window::remember(work, run, &attempt, &outcome)?;
+    }
     let ended =
         Change::AttemptEnded { attempt_id: attempt_id.clone(), state: *state, outcome: Box::new(outcome) };
     work.change(&about, &format!("Attempt {}", state.as_str()), &ended)?;

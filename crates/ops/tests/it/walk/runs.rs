@@ -1,5 +1,7 @@
 //! Samples of the verbs of runs, of the store and of documents.
 
+use std::time::Duration;
+
 use contract::domain::attempt::NewAttempt;
 use contract::domain::id::mint;
 use contract::domain::run::RunState;
@@ -10,6 +12,7 @@ use testkit::{Cli, SeededIds};
 
 use super::Sample;
 use crate::crew_world::Crew;
+use crate::limit_windows::window_of;
 use crate::rollbacks::ended_task;
 use crate::world::{caller, commands, owner};
 
@@ -21,6 +24,13 @@ workspace = "."
 id = "a"
 command = ["true"]
 "#;
+
+/// A provider refuses work; the name of its resource.
+fn limited(crew: &mut Crew) -> String {
+    let resource = format!("limited-{}", crew.world.round);
+    window_of(&mut crew.world, &resource, &resource, Duration::from_secs(3600));
+    resource
+}
 
 /// A run whose only task failed on its first attempt; the task's id.
 fn failed_task(crew: &mut Crew) -> String {
@@ -194,6 +204,20 @@ pub(super) const SAMPLES: &[Sample] = &[
             let key = crate::world::key("person", &name);
             ops::token::create::create(&mut crew.world.cx, &key, &request).unwrap();
             (Some(crew.key()), json!({"token": name}))
+        },
+    },
+    Sample {
+        verb: "limits.list",
+        prepare: |crew| {
+            limited(crew);
+            (None, json!({}))
+        },
+    },
+    Sample {
+        verb: "limits.clear",
+        prepare: |crew| {
+            let resource = limited(crew);
+            (Some(crew.key()), json!({"resource": resource}))
         },
     },
     Sample {

@@ -1,0 +1,73 @@
+//! Tasks whose provider refuses work for a while: an alternative takes over, or they wait until its reset time.
+
+use contract::aop::codes::Code;
+use contract::aop::effective::model::is_triggered;
+use contract::domain::attempt::Limited;
+use contract::domain::limit_window::resource;
+use ops::Result;
+use ops::crew::Obstacle;
+use ops::limit_window::LimitConflict;
+use ops::run::journal::Entry;
+
+use super::selection::Selected;
+use super::{Dispatcher, millis};
+use crate::live::Live;
+
+impl Dispatcher<'_> {
+    /// What the next attempt of a task is made with, given what providers refuse now: an alternative that a refusal
+    /// triggers takes the place of what is limited. Otherwise what is waited for.
+    pub(super) fn available(
+        &mut self,
+        task: usize,
+    ) -> Result<std::result::Result<Selected, Box<LimitConflict>>> {
+        let first = self.selected(task);
+        let Some(conflict) = self.conflict(task, &first)? else { return Ok(Ok(first)) };
+        let spec = &self.part(task).spec;
+        let later =
+            first.alternative.and_then(|index| usize::try_from(index).ok()).map_or(0, |index| index + 1);
+        let others = spec.alternatives.iter().enumerate().skip(later);
+        let triggered = others.filter(|(_, other)| is_triggered(other.trigger, Code::ModelUnavailable, true));
+        let others: Vec<usize> = triggered.map(|(index, _)| index).collect();
+        for index in others {
+            let other =
+                self.alternative(task, index, &format!("because {} is limited", conflict.window.resource));
+            if self.conflict(task, &other)?.is_none() {
+                return Ok(Ok(other));
+            }
+        }
+        Ok(Err(Box::new(conflict)))
+    }
+
+    fn conflict(&mut self, task: usize, selected: &Selected) -> Result<Option<LimitConflict>> {
+        let uses = (selected.executor.as_str(), selected.model.as_deref());
+        ops::limit_window::conflict(self.cx, &self.tasks[task].id, uses)
+    }
+
+    /// The task waits until its provider takes work again, or fails if that is too long. The store knows that it waits, so
+    /// that everybody can see it and the next engine goes on waiting.
+    pub(super) fn wait_for_limit(&mut self, task: usize, conflict: Box<LimitConflict>) -> Result<()> {
+        let now = self.cx.now();
+        let longest = self.settings.limit_wait;
+        let mark = self.pipeline.mark();
+        if conflict.exceeds(longest, &now) {
+            self.waits_no_more(task);
+            let reason = format!("{}: {}", Code::ModelUnavailable, conflict.window.given_up(longest));
+            return self.refuse(task, &reason, mark);
+        }
+        if conflict.since.is_none() {
+            let (task_id, resource) = (self.tasks[task].id.clone(), conflict.window.resource.clone());
+            self.note(Entry::Park { task_id, resource });
+            self.commit_unless_moved(mark)?;
+        }
+        let look_ms = millis(conflict.next_look()).max(1);
+        self.board.set_not_before(task, now.boot.millis.saturating_add(look_ms));
+        self.wait_for(task, Obstacle::Limit(conflict));
+        Ok(())
+    }
+}
+
+/// What a refused attempt has used up: the model alone, where the provider names it.
+pub(super) fn used_up(live: &Live, limited: Limited) -> Limited {
+    let resource = resource(&limited.resource, live.attempt.model.as_deref(), &limited.reason);
+    Limited { resource, ..limited }
+}

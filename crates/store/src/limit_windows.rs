@@ -1,0 +1,78 @@
+//! Reading limit windows, and the tasks that wait for them.
+
+use contract::domain::attempt::{AttemptId, AttemptState};
+use contract::domain::limit_window::LimitWindow;
+use contract::domain::task::TaskId;
+use contract::domain::time::Timestamp;
+use rusqlite::{OptionalExtension, Row, params};
+
+use crate::Tx;
+use crate::conditions::rows;
+use crate::error::{Result, unreadable};
+
+/// A task that waits for a limit window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParkedTask {
+    pub task_id: TaskId,
+    pub resource: String,
+    pub since: Timestamp,
+}
+
+impl Tx<'_> {
+    pub fn limit_window(&self, resource: &str) -> Result<Option<LimitWindow>> {
+        let sql = "SELECT resource, limit_window FROM limit_windows WHERE resource = ?1";
+        let found = self.prepare(sql)?.query_row([resource], |row| Ok(window_of(row))).optional()?;
+        found.transpose()
+    }
+
+    /// All that are remembered; the one that ends first comes first.
+    pub fn limit_windows(&self, limit: usize) -> Result<Vec<LimitWindow>> {
+        let sql = "SELECT resource, limit_window FROM limit_windows ORDER BY until LIMIT ?1";
+        let mut statement = self.prepare(sql)?;
+        let mut found = statement.query(params![rows(limit)])?;
+        let mut windows = Vec::new();
+        while let Some(row) = found.next()? {
+            windows.push(window_of(row)?);
+        }
+        Ok(windows)
+    }
+
+    /// What a task waits for.
+    pub fn parked_task(&self, task: &TaskId) -> Result<Option<ParkedTask>> {
+        let sql = "SELECT task_id, resource, since FROM parked_tasks WHERE task_id = ?1";
+        let found = self.prepare(sql)?.query_row([task.as_str()], |row| Ok(parked_of(row))).optional()?;
+        found.transpose()
+    }
+
+    /// How many tasks wait for a resource. Those that were moved meanwhile wait no more.
+    pub fn parked_tasks(&self, resource: &str) -> Result<u64> {
+        let sql = "SELECT count(*) FROM parked_tasks p JOIN tasks t ON t.id = p.task_id
+             WHERE p.resource = ?1 AND t.status = 'todo'";
+        let count: i64 = self.prepare(sql)?.query_row([resource], |row| row.get(0))?;
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    pub fn attempt_state(&self, attempt: &AttemptId) -> Result<Option<AttemptState>> {
+        let sql = "SELECT state FROM attempts WHERE id = ?1";
+        let word: Option<String> =
+            self.prepare(sql)?.query_row([attempt.as_str()], |row| row.get(0)).optional()?;
+        let state = |word: String| {
+            AttemptState::parse(&word).ok_or_else(|| unreadable("state", attempt.as_str(), &word))
+        };
+        word.map(state).transpose()
+    }
+}
+
+fn window_of(row: &Row<'_>) -> Result<LimitWindow> {
+    let (resource, window): (String, String) = (row.get(0)?, row.get(1)?);
+    serde_json::from_str(&window).map_err(|_| unreadable("limit window", &resource, &window))
+}
+
+fn parked_of(row: &Row<'_>) -> Result<ParkedTask> {
+    let id: String = row.get(0)?;
+    Ok(ParkedTask {
+        task_id: TaskId::parse(&id).map_err(|_| unreadable("task", &id, &id))?,
+        resource: row.get(1)?,
+        since: Timestamp::from_millis(row.get(2)?),
+    })
+}
