@@ -42,7 +42,10 @@ impl Dispatcher<'_> {
         live.ended.stopped = live.stopped;
         let summary = live.log.take().map(LogWriter::finish);
         live.digests = summary.map(|summary| (summary.stdout_digest, summary.stderr_digest));
-        live.lines.finish(|line| drop(live.reader.line(line)));
+        let mut events = Vec::new();
+        live.lines.finish(|line| events.extend(live.reader.line(line)));
+        self.warn_of_unheeded(task, &events);
+        let live = self.live_mut(task);
         let returned = live.reader.end(&live.ended);
         (live.agent_session, live.limited) = (returned.agent_session, returned.limited);
         live.session_total = returned.session_total;
