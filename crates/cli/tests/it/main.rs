@@ -4,6 +4,7 @@
 
 mod agents_words;
 mod answers;
+mod aop_codes;
 mod aop_fields;
 mod aop_tasks;
 mod bad_plans;
