@@ -101,6 +101,9 @@ pub(crate) enum Command {
     /// Cancel a run or a task
     #[command(display_order = RUN)]
     Cancel(commands::cancel::Args),
+    /// Change how urgent a task of a run is
+    #[command(display_order = RUN)]
+    Escalate(commands::escalate::Args),
     /// End everything that writ started, and refuse new work
     #[command(display_order = RUN)]
     Halt(commands::halt::Args),

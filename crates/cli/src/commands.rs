@@ -13,6 +13,7 @@ pub(crate) mod conformance;
 pub(crate) mod convert;
 pub(crate) mod crew;
 pub(crate) mod doctor;
+pub(crate) mod escalate;
 pub(crate) mod events;
 pub(crate) mod executors;
 pub(crate) mod export;
@@ -101,6 +102,7 @@ pub(crate) fn run_command(command: &Command, globals: &Globals, output: &Output)
         Command::Snapshots(group) => snapshots::run(&group.command, globals, output),
         Command::Limits(group) => limits::run(&group.command, globals, output),
         Command::Cancel(args) => cancel::run(args, globals, output),
+        Command::Escalate(args) => escalate::run(args, globals, output),
         Command::Halt(args) => halt::run(args, globals, output),
         Command::ResumeAll(args) => resume_all::run(args, globals, output),
         Command::Ready(args) => ready::run(args, globals, output),

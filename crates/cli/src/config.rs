@@ -1,6 +1,7 @@
 //! The user's configuration, and the project's, which can only make it stricter.
 
 mod aop;
+mod escalation;
 mod executors;
 
 use std::io::{ErrorKind, Read};
@@ -77,6 +78,7 @@ static CONFIG: Object = Object {
         optional("executors", executors::SHAPE, "The same as `executor`."),
         optional("aop", Shape::Object(&aop::AOP), "How AOP TASKs and prompts are read."),
         optional("prices", Shape::Map(&PRICES), "What models cost, for work that does not say it."),
+        optional("escalation", Shape::Object(&escalation::ESCALATION), "Models for escalated tasks."),
         optional("checks", project_checks::SHAPE, "What writ runs before a task of the project is done."),
         optional("events_retention_days", DAYS, "How long events are kept."),
         optional("events_prune_batch", BATCH, "How many events one transaction of `writ gc` removes."),
@@ -173,6 +175,7 @@ pub(crate) fn load(from: &Path) -> Result<Config> {
         config.take_sandbox(&value, &user)?;
         aop::take_of_user(&mut config, &value, &user)?;
         config.take_prices(&value, &user)?;
+        escalation::take_of_user(&mut config, &value, &user)?;
     }
     config.heed_project(from)?;
     Ok(config)
@@ -283,8 +286,10 @@ fn refuse_own(value: &Value, from: &Path) -> Result<()> {
             findings.push(format!("$.sandbox.{name}"), "misplaced", message);
         }
     }
-    if value.get("prices").is_some() {
-        findings.push("$.prices", "misplaced", "belongs in the user's configuration");
+    for name in ["prices", "escalation"] {
+        if value.get(name).is_some() {
+            findings.push(format!("$.{name}"), "misplaced", "belongs in the user's configuration");
+        }
     }
     if findings.is_empty() { Ok(()) } else { Err(invalid(from, findings)) }
 }

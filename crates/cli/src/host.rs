@@ -196,6 +196,7 @@ impl Door for CommandLine {
             worktrees: self.worktrees(),
             policy: config.policy,
             prices: config.prices,
+            upgrades: config.executors.upgrades,
             environment: self.environment(),
             stop: self.stop()?,
             rerun_parked: how.rerun_parked,

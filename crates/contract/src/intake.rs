@@ -17,6 +17,7 @@ use crate::domain::run::{DocumentKind, Intent, RunWarning};
 use crate::domain::time::Timestamp;
 use crate::finding::{Finding, Findings};
 use crate::plan::document::{self, Document};
+use crate::plan::upgrade::Upgrades;
 use crate::plan::{ExecutorName, KnownExecutor, Plan, read};
 
 pub use from_aee::{RUN_PLAN, RUN_TASK};
@@ -53,6 +54,8 @@ pub struct Executors {
     /// Executors that the user configured with more than a command.
     pub named: Vec<ExecutorName>,
     pub aop: AopSettings,
+    /// Models for escalated tasks.
+    pub upgrades: Upgrades,
 }
 
 /// What the configuration says about AOP.

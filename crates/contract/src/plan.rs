@@ -29,6 +29,7 @@ pub mod project_checks;
 pub mod read;
 pub mod scopes;
 pub mod shapes;
+pub mod upgrade;
 pub mod within;
 
 /// A valid plan: every name resolves, the order has no cycle, writes do not conflict.

@@ -8,6 +8,7 @@ mod conclude;
 mod conclusion;
 mod cost;
 mod directories;
+mod escalation;
 pub(crate) mod inputs;
 mod isolated;
 mod layers;
@@ -33,6 +34,7 @@ use contract::aop::task::Task as AopTask;
 use contract::domain::attempt::Attempt;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use contract::domain::priority::Priority;
 use contract::domain::run::{Owner, Run};
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
@@ -86,6 +88,8 @@ pub(crate) struct Dispatcher<'d> {
     processes: u64,
     renewed_ms: i64,
     polled_ms: i64,
+    /// The last change of a priority that the board has seen.
+    priorities_seen: i64,
     canceled: bool,
     /// The numbers under which tasks hold what they write.
     pub(crate) held: BTreeMap<usize, i64>,
@@ -170,6 +174,7 @@ impl<'d> Dispatcher<'d> {
             processes: 0,
             renewed_ms,
             polled_ms: renewed_ms,
+            priorities_seen: 0,
             canceled,
             held: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -205,6 +210,7 @@ impl<'d> Dispatcher<'d> {
 
     fn work_on(&mut self) -> Result<Finished> {
         self.look_at_locks()?;
+        self.look_at_priorities()?;
         loop {
             let has_looked = self.heed_requests()?;
             if !self.is_stopping() && self.starved.is_none() {
@@ -333,6 +339,7 @@ impl<'d> Dispatcher<'d> {
     pub(crate) fn refresh(&mut self, task: usize) -> Result<()> {
         let fresh = ops::task::get::get(self.cx, self.tasks[task].id.as_str())?;
         self.board.set_status(task, fresh.status);
+        self.board.set_priority(task, Priority::from_number(fresh.priority));
         self.tasks[task] = fresh;
         Ok(())
     }
@@ -366,6 +373,10 @@ impl<'d> Dispatcher<'d> {
             let steps = self.board.steps(now_ms);
             if steps.is_empty() {
                 return Ok(());
+            }
+            // Whatever became more urgent before a task starts goes first.
+            if self.hear_escalations()? {
+                continue;
             }
             self.board.note(&steps, now_ms);
             for step in steps {
@@ -432,8 +443,8 @@ impl<'d> Dispatcher<'d> {
         }
     }
 
-    /// Signals, and what other processes wrote into the store: a canceled run, a canceled task. Says whether it was
-    /// time to look there again.
+    /// Signals, and what other processes wrote into the store: a canceled run, a canceled task, another priority. Says
+    /// whether it was time to look there again.
     pub(crate) fn heed_requests(&mut self) -> Result<bool> {
         self.heed_signal();
         let now_ms = self.now_ms();
@@ -453,6 +464,7 @@ impl<'d> Dispatcher<'d> {
             self.stop_all(Stopped::Canceled, None);
         }
         self.hear_heartbeats(now_ms)?;
+        self.hear_escalations()?;
         let ids: Vec<usize> = self.live.keys().copied().collect();
         for task in ids {
             let stored = ops::task::get::get(self.cx, self.tasks[task].id.as_str())?;

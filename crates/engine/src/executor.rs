@@ -46,7 +46,7 @@ pub use configured::{Configured, Permissions};
 pub(crate) use end::{Ended, Stopped, forced_failure, with_denial};
 pub(crate) use free::Free;
 pub(crate) use lines::{Line, Lines};
-pub(crate) use reported::{Reported, Sign, progress_of, sign_of};
+pub(crate) use reported::{Reported, Sign, progress_of, sign_of, unheeded};
 pub use template::PLACEHOLDERS;
 
 /// Everything that is known about how to run one kind of task.
@@ -94,6 +94,8 @@ pub(crate) struct Work<'w> {
     pub(crate) model: Option<&'w str>,
     /// Which of the task's alternatives it is.
     pub(crate) alternative: Option<u32>,
+    /// Whether the model is another one because the task was escalated.
+    pub(crate) is_escalated: bool,
     /// The executor's own conversation of an earlier attempt, which it can go on with.
     pub(crate) resume: Option<&'w str>,
     /// The attempt before this one.

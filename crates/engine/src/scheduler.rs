@@ -144,6 +144,16 @@ impl Board {
         self.enter(task);
     }
 
+    /// The task goes before or after others from here on.
+    pub fn set_priority(&mut self, task: usize, priority: Priority) {
+        if self.slots[task].priority == priority {
+            return;
+        }
+        self.leave(task);
+        self.slots[task].priority = priority;
+        self.enter(task);
+    }
+
     pub fn set_passed_over(&mut self, task: usize, times: u32) {
         self.leave(task);
         self.slots[task].passed_over = times;

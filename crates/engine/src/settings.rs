@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use contract::domain::confinement::Ceiling;
 use contract::domain::price::Prices;
+use contract::plan::upgrade::Upgrades;
 
 use crate::Policy;
 use crate::executor::Executors;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub policy: Policy,
     /// What models cost.
     pub prices: Prices,
+    /// Models for escalated tasks.
+    pub upgrades: Upgrades,
     /// What is needed to confine children.
     pub sandbox: SandboxSettings,
     /// What tasks can be given at most; `None` if the run was not started from inside a sandbox.

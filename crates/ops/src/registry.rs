@@ -79,6 +79,7 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<run::cancel::CancelRun>(),
     Entry::of::<run::cancel::CancelTask>(),
     Entry::of::<run::retry::Retry>(),
+    Entry::of::<run::escalate::Escalate>(),
     Entry::of::<aop_session::list::List>(),
     Entry::of::<aop_session::show::Show>(),
     Entry::of::<aop_session::report::Report>(),

@@ -138,6 +138,7 @@ fn lists_are_look_ups() {
     looks_up(&tx, "ready tasks", |tx| drop(tx.ready_tasks(10).unwrap()));
     looks_up(&tx, "ready tasks of a project", |tx| drop(tx.ready_in_project("p", 10).unwrap()));
     looks_up(&tx, "tasks of a run", |tx| drop(tx.tasks_of_run(&id(1)).unwrap()));
+    looks_up(&tx, "priorities of a run", |tx| drop(tx.priorities_of_run(&id(1)).unwrap()));
     looks_up(&tx, "an agent's claims", |tx| drop(tx.claimed_by("x", &now).unwrap()));
     looks_up(&tx, "attempts of a task", |tx| drop(tx.attempts_of_task(&id(1)).unwrap()));
     looks_up(&tx, "an open attempt", |tx| assert!(!tx.has_open_attempt(&id(1)).unwrap()));

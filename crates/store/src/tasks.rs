@@ -112,6 +112,14 @@ impl Tx<'_> {
         self.task_list(&sql, params![run.as_str()])
     }
 
+    /// How urgent each task of a run is.
+    pub fn priorities_of_run(&self, run: &RunId) -> Result<Vec<(String, i64)>> {
+        let mut statement =
+            self.prepare("SELECT id, priority FROM tasks WHERE run_id = ?1 ORDER BY number")?;
+        let rows = statement.query_map([run.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// Ids that start with `prefix`, at most `limit`.
     pub fn task_ids_with_prefix(&self, prefix: &str, limit: usize) -> Result<Vec<String>> {
         let sql = "SELECT id FROM tasks WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT ?3";

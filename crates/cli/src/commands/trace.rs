@@ -70,10 +70,10 @@ fn text(found: &Events, state: Option<ShownState>, all: bool) -> String {
                 text.push_str(&lost_attempt(event));
                 text.push_str(&failed_checks(event));
             }
-            ROLLBACK_INITIATED => {
+            ROLLBACK_INITIATED | PRIORITY_ESCALATION => {
                 let message = &event.record.message;
-                let message = message.strip_prefix("ROLLBACK_INITIATED: ").unwrap_or(message);
-                text.push_str(&noted("ROLLBACK_INITIATED", message));
+                let (name, message) = message.split_once(": ").unwrap_or((&event.record.kind, message));
+                text.push_str(&noted(name, message));
             }
             VERSION_FALLBACK => text.push_str(&noted("VERSION_FALLBACK", &event.record.message)),
             FINAL_REPORT => text.push_str(&noted("SESSION_FINAL_REPORT", &event.record.message)),
@@ -94,6 +94,9 @@ const ATTEMPT_ENDED: &str = "attempt_ended";
 
 /// The intent of the event with the results of a rollback.
 const ROLLBACK_INITIATED: &str = "writ.rollback_initiated";
+
+/// The intent of the event that somebody changed how urgent a task is.
+const PRIORITY_ESCALATION: &str = "writ.priority_escalation";
 
 /// The intent of the event that a TASK is sent as a v1 prompt.
 const VERSION_FALLBACK: &str = "writ.version_fallback";

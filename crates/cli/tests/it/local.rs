@@ -74,6 +74,7 @@ impl Door for TestDoor {
             stop: StopSignal::default(),
             rerun_parked: how.rerun_parked,
             prices: contract::domain::price::Prices::default(),
+            upgrades: contract::plan::upgrade::Upgrades::default(),
             lock_wait: how.lock_wait.unwrap_or(limits::LOCK_WAIT_DEFAULT),
             limit_wait: how.limit_wait.unwrap_or(limits::LIMIT_WAIT_DEFAULT),
         })

@@ -4,6 +4,8 @@
 
 mod agents_words;
 mod answers;
+mod aop_codes;
+mod aop_fields;
 mod aop_tasks;
 mod bad_plans;
 mod bad_stores;
@@ -21,6 +23,7 @@ mod dead_engines;
 mod decisions;
 mod documents;
 mod durable;
+mod escalate;
 mod escapes;
 mod executors;
 mod failing_checks;

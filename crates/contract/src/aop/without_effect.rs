@@ -1,14 +1,20 @@
 //! The fields of a TASK that writ accepts and that change nothing it does. They are named, never dropped in silence.
 
+use super::header::SCHEMA_VERSION;
 use super::task::{Task, Validation};
+
+const PASSED_ON: &str = "it is passed on to the executor";
 
 /// A field without effect, as `path: why`.
 pub fn of(task: &Task) -> Vec<String> {
     let mut found = vec![
-        told("$.target.role", "it is passed on to the executor"),
-        told("$.task.category", "it is passed on to the executor"),
-        told("$.task.complexity", "it is passed on to the executor"),
+        told("$.target.role", PASSED_ON),
+        told("$.task.category", PASSED_ON),
+        told("$.task.complexity", PASSED_ON),
     ];
+    if task.schema_version != SCHEMA_VERSION {
+        found.push(told("$.schema_version", &format!("it is read as {SCHEMA_VERSION}")));
+    }
     if task.orchestration_metadata.is_some() {
         found
             .push(told("$.orchestration_metadata", "it is passed on to the executor and kept with the TASK"));
@@ -26,7 +32,25 @@ pub fn of(task: &Task) -> Vec<String> {
         found.extend(unchecked(&at, &output.kind, output.path.as_deref(), output.validation.as_ref()));
     }
     found.extend(of_phases(task));
+    found.extend(words_for_the_executor(task));
     found
+}
+
+/// Texts that only an executor reads, each named once for all of its kind.
+fn words_for_the_executor(task: &Task) -> impl Iterator<Item = String> {
+    let points = || task.phases.iter().flat_map(|phase| &phase.checkpoints);
+    let mut artifacts = points().flat_map(|point| &point.expected_artifacts);
+    let given = [
+        ("$.task.expected_outputs[].description", !task.task.expected_outputs.is_empty()),
+        ("$.phases[].label", !task.phases.is_empty()),
+        ("$.phases[].objective", !task.phases.is_empty()),
+        ("$.phases[].checkpoints[].description", points().next().is_some()),
+        (
+            "$.phases[].checkpoints[].expected_artifacts[].description",
+            artifacts.any(|made| made.description.is_some()),
+        ),
+    ];
+    given.into_iter().filter(|(_, is_given)| *is_given).map(|(path, _)| told(path, PASSED_ON))
 }
 
 fn of_phases(task: &Task) -> Vec<String> {

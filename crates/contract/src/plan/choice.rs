@@ -182,6 +182,16 @@ impl Standing {
         overspent.map_or(choice, Choice::GiveUp)
     }
 
+    /// The alternative that the next attempt uses; `None` for what the task itself names.
+    pub fn next_alternative(&self) -> Option<usize> {
+        match self.choice {
+            Some(Choice::Alternative(index)) => Some(index),
+            // A person wants one more attempt after everything was tried.
+            Some(Choice::GiveUp(_)) => None,
+            Some(Choice::Retry) | None => self.alternative,
+        }
+    }
+
     /// The alternatives that come after the one in use.
     pub fn alternatives_left<'s>(
         &self,

@@ -44,7 +44,10 @@ impl Dispatcher<'_> {
         (live.ended.stopped, live.ended.at) = (live.stopped, Some(at));
         let summary = live.log.take().map(LogWriter::finish);
         live.digests = summary.map(|summary| (summary.stdout_digest, summary.stderr_digest));
-        live.lines.finish(|line| drop(live.reader.line(line)));
+        let mut events = Vec::new();
+        live.lines.finish(|line| events.extend(live.reader.line(line)));
+        self.warn_of_unheeded(task, &events);
+        let live = self.live_mut(task);
         let returned = live.reader.end(&live.ended);
         live.limited = returned.limited.map(|limited| used_up(live, limited));
         live.agent_session = returned.agent_session;

@@ -121,6 +121,7 @@ impl Dispatcher<'_> {
             executor: &selected.executor,
             model: selected.model.as_deref(),
             fallback: selected.fallback.as_deref(),
+            escalated: selected.escalated.as_deref(),
             brief,
             timeout_max: self.settings.policy.timeout_max,
             executor_env,

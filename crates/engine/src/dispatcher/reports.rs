@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use contract::aee::Type;
+use contract::aop::event::Body;
 use contract::domain::limits;
 use contract::domain::time::human_duration;
 use contract::plan::PlanTask;
@@ -12,7 +13,7 @@ use serde_json::json;
 
 use super::{Dispatcher, millis};
 use crate::beats::Silence;
-use crate::executor::{Sign, Stdout, Stopped, progress_of, sign_of};
+use crate::executor::{Sign, Stdout, Stopped, progress_of, sign_of, unheeded};
 use crate::live::{Live, Phase};
 use crate::observer::{Observer, Progress};
 use crate::sandbox::Network;
@@ -99,6 +100,7 @@ impl Dispatcher<'_> {
             let attempt = live.attempt.id.clone();
             self.patiently(|engine| ops::run::journal::heartbeat(engine.cx, &attempt))?;
         }
+        self.warn_of_unheeded(task, &events);
         updates.into_iter().for_each(|update| self.take_progress(task, update));
         let name = &self.board.slot(task).name;
         for sign in signs {
@@ -111,6 +113,19 @@ impl Dispatcher<'_> {
             Stdout::Messages => {}
         }
         self.grant_wishes(task)
+    }
+
+    /// Says once for each kind of event that it has no effect when an executor sends it.
+    pub(super) fn warn_of_unheeded(&mut self, task: usize, events: &[Body]) {
+        for told in events.iter().filter_map(unheeded) {
+            let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
+            if live.claims.warnings.contains(&told) {
+                continue;
+            }
+            let shown = told.split_once(": ").map_or(told.as_str(), |(_, shown)| shown);
+            self.observer.report(Progress::Warned { task: &self.board.slot(task).name, told: shown });
+            live.claims.warnings.push(told);
+        }
     }
 
     /// Does what the reader of a child wants done.

@@ -2,7 +2,9 @@
 
 use contract::aop::codes::Code;
 use contract::domain::attempt::{Attempt, SessionTotal};
+use contract::domain::priority::Priority;
 use contract::plan::choice::{Choice, Overspent, Standing, standing};
+use contract::plan::upgrade::upgrade;
 use contract::plan::{Alternative, ExecutorName, PlanTask};
 use ops::Result;
 
@@ -18,6 +20,8 @@ pub(super) struct Selected {
     pub(super) alternative: Option<u32>,
     /// Why it is not the same as before.
     pub(super) fallback: Option<String>,
+    /// Why it is not the model that the task names.
+    pub(super) escalated: Option<String>,
 }
 
 impl Selected {
@@ -29,6 +33,7 @@ impl Selected {
                 model: spec.model.clone(),
                 alternative: None,
                 fallback: None,
+                escalated: None,
             },
             Some((index, Alternative { executor, command, model, .. })) => Self {
                 executor: executor.clone(),
@@ -36,6 +41,7 @@ impl Selected {
                 model: model.clone(),
                 alternative: u32::try_from(index).ok(),
                 fallback: None,
+                escalated: None,
             },
         }
     }
@@ -57,9 +63,7 @@ pub(super) fn next(spec: &PlanTask, standing: &Standing, failure: Option<&str>) 
             let why = format!("after {}", failure.unwrap_or("a failure"));
             Selected { fallback: Some(fallback(spec, &selected, index, &why)), ..selected }
         }
-        // A person wants one more attempt after everything was tried.
-        Some(Choice::GiveUp(_)) => Selected::of(spec, None),
-        Some(Choice::Retry) | None => Selected::of(spec, standing.alternative),
+        Some(Choice::GiveUp(_) | Choice::Retry) | None => Selected::of(spec, standing.next_alternative()),
     }
 }
 
@@ -74,7 +78,20 @@ impl Dispatcher<'_> {
     pub(super) fn selected(&self, task: usize) -> Selected {
         let (spec, attempts) = (&self.part(task).spec, &self.attempts[task]);
         let failure = attempts.last().and_then(|last| last.outcome.as_ref()?.code.as_deref());
-        self.with_usual_model(next(spec, &standing(spec, attempts), failure))
+        self.escalated(task, self.with_usual_model(next(spec, &standing(spec, attempts), failure)))
+    }
+
+    /// The model that is configured for tasks that were made more urgent, where this one was.
+    fn escalated(&self, task: usize, mut selected: Selected) -> Selected {
+        let (spec, now) = (&self.part(task).spec, Priority::from_number(self.tasks[task].priority));
+        let model = upgrade(&self.settings.upgrades, (spec, now), &self.attempts[task]);
+        let Some(model) = model.ok().filter(|model| selected.model.as_deref() != Some(model)) else {
+            return selected;
+        };
+        let before = selected.model.replace(model.to_owned());
+        let instead = before.map(|before| format!(" instead of {before}")).unwrap_or_default();
+        selected.escalated = Some(format!("{}{instead}, because its priority is {now}", selected.told()));
+        selected
     }
 
     /// One of the task's alternatives, and why it is used.

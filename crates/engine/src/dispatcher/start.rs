@@ -95,8 +95,8 @@ impl Dispatcher<'_> {
         if let Some(told) = &took_over {
             self.observer.report(Progress::TookOver { task: &self.board.slot(task).name, told });
         }
-        if let Some(fallback) = &selected.fallback {
-            let told = &format!("uses {fallback}");
+        for change in selected.fallback.iter().chain(&selected.escalated) {
+            let told = &format!("uses {change}");
             self.observer.report(Progress::Warned { task: &self.board.slot(task).name, told });
         }
         // Before the look that the task is compared with: what a snapshot writes is not the task's.
@@ -220,6 +220,7 @@ impl Dispatcher<'_> {
             command: &selected.command,
             model: selected.model.as_deref(),
             alternative: selected.alternative,
+            is_escalated: selected.escalated.is_some(),
             resume,
             before: self.attempts[task].iter().rev().find(|before| before.begun.id != attempt.id),
             so_far: resume.and_then(|session| self.session_total(task, session)),

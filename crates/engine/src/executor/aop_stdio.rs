@@ -11,6 +11,7 @@ use contract::aop::task::{
 };
 use contract::aop::{self, Line as Message, effective, v1};
 use contract::domain::limits;
+use contract::domain::priority::Priority;
 use contract::domain::time::Timestamp;
 use contract::json::{Map, Value};
 use contract::plan::{CommandUse, PromptUse};
@@ -112,6 +113,7 @@ fn task_of(work: &Work<'_>) -> Task {
                 task.task.inputs.push(brief_of(work));
             }
             retarget(&mut task, work);
+            reprioritize(&mut task, work);
             task
         }
         None => task_of_plan(work),
@@ -128,6 +130,17 @@ fn retarget(task: &mut Task, work: &Work<'_>) {
     let index = work.alternative.and_then(|index| usize::try_from(index).ok());
     let Some(other) = index.zip(listed).and_then(|(index, listed)| listed.get(index)) else { return };
     (task.target.provider, task.target.model) = (other.provider, other.model.clone());
+}
+
+/// The priority that the task has now, where it is not the one that its author gave it, and the model that goes with it.
+fn reprioritize(task: &mut Task, work: &Work<'_>) {
+    let now = Priority::from_number(work.task.priority);
+    if now != work.part.spec.priority {
+        task.task.priority = Some(now);
+    }
+    if let Some(model) = work.model.filter(|_| work.is_escalated) {
+        task.target.model = model.to_owned();
+    }
 }
 
 fn brief_of(work: &Work<'_>) -> Input {
@@ -162,7 +175,7 @@ fn task_of_plan(work: &Work<'_>) -> Task {
     let prompt = spec.prompt.clone().unwrap_or_else(|| spec.title.clone());
     let id = work.task.id.to_string();
     let mut asked = AopWork::new(id, prompt, Category::Other, Complexity::Medium, work.workspace);
-    asked.priority = Some(spec.priority);
+    asked.priority = Some(Priority::from_number(work.task.priority));
     asked.inputs.push(brief_of(work));
     Task::new(session, target, asked)
 }

@@ -1,6 +1,7 @@
 //! What an executor claims about its work in its RESPONSE.
 
 use contract::aop::codes::Code;
+use contract::aop::header::SCHEMA_VERSION;
 use contract::aop::limits::ACTIONS_SOFT;
 use contract::aop::response::{FinalSignal, Response, State};
 use contract::domain::report::Report;
@@ -21,10 +22,13 @@ impl Claims {
         let report = Report::of(response, &|text| hidden.clean(text).into_owned());
         let actions = response.execution_summary.as_ref().map_or(0, |summary| summary.actions.len());
         let code = Code::PayloadSizeWarning.as_str();
-        let warnings = (actions > ACTIONS_SOFT).then(|| {
+        let many = (actions > ACTIONS_SOFT).then(|| {
             format!("{code}: execution_summary.actions has {actions} entries; at most {ACTIONS_SOFT} are recommended")
         });
-        Self { report: Some(Box::new(report)), warnings: warnings.into_iter().collect() }
+        let version = (response.schema_version != SCHEMA_VERSION).then(|| {
+            format!("WITHOUT_EFFECT: the schema_version of the RESPONSE is read as {SCHEMA_VERSION}")
+        });
+        Self { report: Some(Box::new(report)), warnings: many.into_iter().chain(version).collect() }
     }
 
     /// Whether the executor says that only a part of the work is done.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contract::aop::event::{Body, Progress, ProgressUpdate};
+use contract::aop::event::{Body, EventKind, Progress, ProgressUpdate};
 use contract::aop::response::{CostTracking, Response};
 use contract::domain::money::MicroUsd;
 use contract::domain::price::Tokens;
@@ -63,6 +63,26 @@ pub(crate) fn sign_of(body: &Body, hidden: &Hidden) -> Option<Sign> {
         | Body::VersionFallback(_)
         | Body::SessionFinalReport(_) => None,
     }
+}
+
+/// What is said about an event that is not an executor's to send. It has no effect.
+pub(crate) fn unheeded(body: &Body) -> Option<String> {
+    let (event, why) = match body {
+        Body::Heartbeat(_) | Body::ProgressUpdate(_) => return None,
+        Body::PriorityEscalation(_) => {
+            (EventKind::PriorityEscalation, "a task cannot change its own priority; `writ escalate` does")
+        }
+        Body::RollbackInitiated(_) => {
+            (EventKind::RollbackInitiated, "writ itself takes back what a task changed")
+        }
+        Body::VersionFallback(_) => {
+            (EventKind::VersionFallback, "writ itself decides which version an executor gets")
+        }
+        Body::SessionFinalReport(_) => {
+            (EventKind::SessionFinalReport, "writ itself reports the end of a session")
+        }
+    };
+    Some(format!("WITHOUT_EFFECT: the executor sent {event}: {why}"))
 }
 
 /// A progress report for the log, without what is hidden. Other events are none.

@@ -37,6 +37,8 @@ pub(crate) struct ShapeFacts<'g> {
     pub(crate) model: Option<&'g str>,
     /// Why that is not the same as before.
     pub(crate) fallback: Option<&'g str>,
+    /// Why it is not the model that the task names.
+    pub(crate) escalated: Option<&'g str>,
     pub(crate) brief: &'g str,
     pub(crate) timeout_max: Option<Duration>,
     /// What the user configured for the executor. The task's own win.
@@ -83,6 +85,9 @@ pub(crate) fn run(facts: &ShapeFacts<'_>) -> Outcome<Shaped> {
     let mut outcome = profiled(Outcome::decided("SHAPED", reason), facts);
     if let Some(fallback) = facts.fallback {
         outcome = outcome.and("FALLBACK", fallback);
+    }
+    if let Some(escalated) = facts.escalated {
+        outcome = outcome.and("ESCALATED", escalated);
     }
     if spec.policy.on_failure == OnFailure::Retry && spec.retries == 0 {
         let why = "on_failure RETRY has no effect, because max_retries is 0";

@@ -140,6 +140,19 @@ fn among_what_could_start_the_set_that_unlocks_most_is_chosen() {
 }
 
 #[test]
+fn an_escalated_task_overtakes_those_that_wait_and_stops_none_that_runs() {
+    let mut board = board(1, &[("a", &[], &[]), ("b", &[], &[]), ("c", &[], &[]), ("d", &[1], &[])]);
+    board.set_status(0, Status::InProgress);
+    board.set_priority(2, Priority::Critical);
+    board.set_priority(3, Priority::Critical);
+    assert_eq!(starts(&mut board), "", "nothing that runs gives way");
+    board.set_status(0, Status::Done);
+    assert_eq!(starts(&mut board), "c");
+    board.set_priority(2, Priority::Low);
+    assert_eq!(starts(&mut board), "b", "it can be moved back");
+}
+
+#[test]
 fn what_others_hold_is_waited_for() {
     let mut board = board(4, &[("a", &[], &["src/a"]), ("b", &[], &["src/b"])]);
     board.set_taken(vec![scope("src/a")]);
@@ -184,6 +197,7 @@ fn a_wide_task_gets_its_turn_however_many_narrow_ones_there_are() {
 enum Event {
     Moves(usize, Status),
     WaitsUntil(usize, i64),
+    IsEscalated(usize, i64),
     OthersTake(usize),
     TimePasses(i64),
     Steps,
@@ -194,6 +208,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         (0usize..12, prop::sample::select(Status::ALL.to_vec()))
             .prop_map(|(task, to)| Event::Moves(task, to)),
         (0usize..12, 0i64..40).prop_map(|(task, until)| Event::WaitsUntil(task, until)),
+        (0usize..12, -1i64..12).prop_map(|(task, number)| Event::IsEscalated(task, number)),
         (0usize..5).prop_map(Event::OthersTake),
         (0i64..10).prop_map(Event::TimePasses),
         Just(Event::Steps),
@@ -274,6 +289,7 @@ proptest! {
             match event {
                 Event::Moves(task, to) => board.set_status(task, to),
                 Event::WaitsUntil(task, until) => board.set_not_before(task, until),
+                Event::IsEscalated(task, number) => board.set_priority(task, Priority::from_number(number)),
                 Event::OthersTake(place) => board.set_taken(scopes.get(place).cloned().into_iter().collect()),
                 Event::TimePasses(ms) => now_ms += ms,
                 Event::Steps => {}

@@ -47,6 +47,7 @@ impl Bench {
             stop: StopSignal::default(),
             rerun_parked: false,
             prices: contract::domain::price::Prices::default(),
+            upgrades: contract::plan::upgrade::Upgrades::default(),
             lock_wait: limits::LOCK_WAIT_DEFAULT,
             limit_wait: limits::LIMIT_WAIT_DEFAULT,
         };

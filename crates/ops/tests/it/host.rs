@@ -20,6 +20,7 @@ use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
+use contract::plan::upgrade::Upgrades;
 use ops::context::SharedClock;
 use ops::host::{
     CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, LogPiece, ProgramQuestion,
@@ -58,6 +59,10 @@ pub(crate) struct Paper {
     pub(crate) rolled: Vec<FileResult>,
     /// Digests of files that checks use; others do not exist.
     pub(crate) pinned: Digests,
+    /// Models for escalated tasks.
+    pub(crate) upgrades: Upgrades,
+    /// The attempt that the calls come from.
+    pub(crate) calling: Option<Id<Attempt>>,
 }
 
 pub(crate) struct TestHost {
@@ -143,7 +148,7 @@ pub(crate) fn passed(check: &Check) -> CheckSeen {
 impl Host for TestHost {
     fn calling_attempt(&self) -> Option<Id<Attempt>> {
         self.note("who calls");
-        None
+        self.paper.borrow().calling.clone()
     }
 
     fn links(&self, _: &str, _: &[&str]) -> Links {
@@ -352,7 +357,7 @@ impl Host for TestHost {
 
     fn executors(&self, _: &str) -> Result<Executors> {
         self.note("executors");
-        Ok(Executors::default())
+        Ok(Executors { upgrades: self.paper.borrow().upgrades.clone(), ..Executors::default() })
     }
 
     fn read_log(&self, _: &Id<Attempt>) -> Result<Vec<LogPiece>> {

@@ -6,6 +6,7 @@ use std::sync::Barrier;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use contract::domain::priority::Priority;
 use contract::domain::retention::Retention;
 use contract::domain::run::RunState;
 use contract::domain::status::Status;
@@ -410,6 +411,19 @@ const VERBS: &[Verb] = &[
                 [failed_run(world, &["a"]), failed_run(world, &["b", "c"]), world.task("no part of a run")];
             let requests = ids.map(|task_id| run::retry::Request { task_id: Some(task_id), run: None });
             Box::new(move |cx, key, which| run::retry::retry(cx, key, &chosen(which, &requests)).map(plain))
+        },
+    },
+    Verb {
+        name: "task.escalate",
+        prepare: |world| {
+            let runs = [world.run(&["a"]), world.run(&["b"])];
+            let [first, second] =
+                [(&runs[0], "a"), (&runs[1], "b")].map(|(run, name)| world.task_of(run, name).id.to_string());
+            let requests = [first, second, world.task("no part of a run")]
+                .map(|task| run::escalate::Request { task, to: Priority::High, reason: None });
+            Box::new(move |cx, key, which| {
+                run::escalate::escalate(cx, key, &chosen(which, &requests)).map(plain)
+            })
         },
     },
     Verb {

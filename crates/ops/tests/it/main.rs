@@ -18,6 +18,7 @@ mod crew_world;
 mod decisions;
 mod dependencies;
 mod engine_grants;
+mod escalations;
 mod gc;
 mod handoff;
 mod host;

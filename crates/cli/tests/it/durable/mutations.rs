@@ -74,7 +74,7 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
 
 /// Verbs that are not cut off here: only hooks call the first three, a person decides the next ten, and the others work in
 /// several transactions, or with files and processes in between, which have tests of their own.
-pub(crate) const NOT_CUT_OFF: [&str; 28] = [
+pub(crate) const NOT_CUT_OFF: [&str; 29] = [
     "agent.leave",
     "event.note",
     "session.checkpoint",
@@ -102,6 +102,7 @@ pub(crate) const NOT_CUT_OFF: [&str; 28] = [
     "rollback.undo",
     "store.import_vybe",
     "task.cancel",
+    "task.escalate",
     "task.retry",
     "worklog.append",
 ];

@@ -197,6 +197,15 @@ pub(super) const ROWS: &[Row] = &[
         },
     },
     Row {
+        verb: "task.escalate",
+        prepare: |cli| {
+            let task = word(&failed(cli)["tasks"][0]["id"]);
+            cli.run(["retry", &task, "--no-run"]).success();
+            let argv = ["escalate", &task, "--to", "high", "--reason", "it is late"];
+            Example::new(json!({"task": task, "to": "high", "reason": "it is late"}), &argv)
+        },
+    },
+    Row {
         verb: "rollback.undo",
         prepare: |cli| {
             let task = wrote(cli);

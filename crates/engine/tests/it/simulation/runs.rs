@@ -249,6 +249,7 @@ impl Simulation {
             stop,
             rerun_parked,
             prices: contract::domain::price::Prices::default(),
+            upgrades: contract::plan::upgrade::Upgrades::default(),
             lock_wait: Duration::from_mins(2),
             limit_wait: Duration::from_mins(2),
         };

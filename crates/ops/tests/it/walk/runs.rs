@@ -164,6 +164,14 @@ pub(super) const SAMPLES: &[Sample] = &[
         },
     },
     Sample {
+        verb: "task.escalate",
+        prepare: |crew| {
+            let run = crew.world.run(&["a"]);
+            let task = crew.world.task_of(&run, "a").id;
+            (Some(crew.key()), json!({"task": task, "to": "high", "reason": "it is late"}))
+        },
+    },
+    Sample {
         verb: "rollback.undo",
         prepare: |crew| {
             let task = ended_task(&mut crew.world, "w");
