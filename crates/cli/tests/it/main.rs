@@ -59,6 +59,7 @@ mod pinned_checks;
 mod processes;
 mod push;
 mod read_back;
+mod recovery;
 mod reference;
 mod request_ids;
 mod responses;
