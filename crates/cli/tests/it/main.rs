@@ -38,6 +38,7 @@ mod inside;
 mod intake;
 mod keeping;
 mod kill_nine;
+mod killed_sessions;
 mod layers;
 mod live_view;
 mod local;
