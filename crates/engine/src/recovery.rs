@@ -1,9 +1,12 @@
-//! Decides about tasks that were interrupted: done if their checks pass, else run again if that is safe, else parked.
+//! Decides about tasks that were interrupted: done if their checks pass, else run again with the files that they had before
+//! if that is safe, else parked.
+
+mod files;
 
 use std::path::PathBuf;
 
 use contract::aee::Type;
-use contract::domain::attempt::{Attempt, AttemptState, Outcome, Taken};
+use contract::domain::attempt::{Attempt, AttemptState, Outcome, Recovered, Taken};
 use contract::domain::check::CheckSeen;
 use contract::domain::crew::lock::Held;
 use contract::domain::limits;
@@ -16,7 +19,8 @@ use ops::Result;
 use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
-use crate::dispatcher::rollback::{Rolled, is_unfinished};
+use self::files::{Files, Need};
+use crate::dispatcher::rollback::is_unfinished;
 use crate::dispatcher::{Committed, Dispatcher};
 use crate::observer::Progress;
 use crate::pipeline::l3_policy;
@@ -63,9 +67,9 @@ pub(crate) fn decide(expected: usize, checks: &[CheckSeen], may_rerun: bool) -> 
     }
 }
 
-/// A task runs again only with the files that it had before, if its plan asks for rollback.
-pub(crate) fn after_rollback(decision: Decision, is_clean: bool) -> Decision {
-    match (decision, is_clean) {
+/// A task runs again only with the files that it had before.
+pub(crate) fn with_files(decision: Decision, are_fit: bool) -> Decision {
+    match (decision, are_fit) {
         (Decision::Rerun, false) => Decision::Parked,
         (Decision::Verified | Decision::Rerun | Decision::Parked, _) => decision,
     }
@@ -120,12 +124,11 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let lost_to = ops::lock::list::lost_to(dispatcher.cx, &last.begun.task_id)?;
     // Nobody else writes in a clone.
     let lost_to = lost_to.filter(|_| !dispatcher.is_isolated(task));
+    let looked_at = dispatcher.cx.now().at;
     let Some((changed, outside)) = left_behind(dispatcher, task, last)? else { return Ok(true) };
-    let finish = || dispatcher.finish_snapshot(task, &last.begun.id);
-    let snapshot = if lost_to.is_none() { finish().map(noted) } else { None };
     let is_unfinished = last.rollback.as_ref().is_some_and(is_unfinished);
     let hold = hold(dispatcher, task)?;
-    let may_roll_back = matches!(hold, Hold::Held) && lost_to.is_none();
+    let is_held = matches!(hold, Hold::Held) && lost_to.is_none();
     let checks = match hold {
         // Whatever the checks find there may be the work of others, or only half of the task's.
         Hold::Held if lost_to.is_some() || is_unfinished => Some(Vec::new()),
@@ -137,6 +140,9 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         Hold::Stopping => None,
     };
     let Some(checks) = checks else { return Ok(false) };
+    // After the checks: what they leave is the task's.
+    let finish = || dispatcher.finish_snapshot(task, &last.begun.id);
+    let snapshot = if lost_to.is_none() { finish().map(noted) } else { None };
     let may_rerun = spec.retry_safe || dispatcher.settings.rerun_parked;
     let unchecked = spec.checks.is_empty() && was_done(dispatcher, task, last);
     let refused = outside.as_ref().and_then(Outside::refusal);
@@ -148,33 +154,61 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     };
     // Somebody moved the task, or took its locks: it is looked at again.
     let Ok(unseen) = land(dispatcher, task, last, decision)? else { return Ok(false) };
-    let may_roll_back = may_roll_back && (is_unfinished || decision == Decision::Rerun);
-    let (rolled, is_clean) = take_back(dispatcher, task, last, may_roll_back)?;
-    let is_clean = is_clean || decision != Decision::Rerun;
-    let decision = after_rollback(decision, is_clean);
-    let told = rolled.as_ref().map(|rolled| rolled.told.as_str());
-    let decided = (decision, !spec.checks.is_empty());
-    let reason = &refused.unwrap_or_else(|| reason(decided, lost_to.as_ref(), (told, is_clean)));
+    let between = files::between(dispatcher, last, looked_at)?;
+    let files = files::bring_back(dispatcher, task, last, &Need { decision, is_held, between })?;
+    let decision = with_files(decision, !files.is_unfit);
+    let why = Why { decision, has_checks: !spec.checks.is_empty(), is_safe: spec.retry_safe };
+    let reason = refused.unwrap_or_else(|| reason(&why, lost_to.as_ref(), &files));
     let recovered = recovered((last.state, decision), unchecked, dispatcher.unmerged(task).is_some());
-    let mark = dispatcher.pipeline.mark();
-    rolled.and_then(|rolled| rolled.entry).into_iter().for_each(|entry| dispatcher.note(entry));
-    let state = decision.ends();
     let withheld = together([changed, outside.as_ref().and_then(Outside::withheld), unseen]);
     let outside = outside.filter(|outside| !outside.is_empty());
-    let observed = Outcome { checks, outside, snapshot, ..Outcome::default() };
-    note_end(dispatcher, task, last, (state, reason), observed);
-    match dispatcher.unmerged(task).filter(|_| decision == Decision::Verified) {
-        Some(reason) => note_unmerged(dispatcher, task, reason),
-        None => note_moves(dispatcher, task, decision, (reason, withheld)),
-    }
-    dispatcher.note(Entry::LetGo { task_id: last.begun.task_id.clone() });
-    note_decision(dispatcher, decision, reason, last);
-    if !dispatcher.commit_unless_moved(mark)? {
+    let decided = Decided { decision, reason, files };
+    let observed =
+        Outcome { checks, outside, snapshot, recovery: Some(decided.recovery()), ..Outcome::default() };
+    if !write(dispatcher, task, last, (decided, observed, withheld))? {
         return Ok(false);
     }
     dispatcher.observer.report(Progress::Recovered { task: &spec.id, told: &recovered });
     leave(dispatcher, task)?;
     Ok(true)
+}
+
+/// What was decided, and what became of the files.
+struct Decided {
+    decision: Decision,
+    reason: String,
+    files: Files,
+}
+
+impl Decided {
+    fn recovery(&self) -> Recovered {
+        Recovered {
+            decision: self.decision.as_str().to_owned(),
+            reason: self.reason.clone(),
+            restored: self.files.restored,
+        }
+    }
+}
+
+/// Writes the decision, the end of the attempt and the moves of the task in one transaction. False if it was not written,
+/// because another process moved the task.
+fn write(
+    dispatcher: &mut Dispatcher<'_>,
+    task: usize,
+    last: &Attempt,
+    (decided, observed, withheld): (Decided, Outcome, Option<String>),
+) -> Result<bool> {
+    let Decided { decision, reason, mut files } = decided;
+    let mark = dispatcher.pipeline.mark();
+    files.entry.take().into_iter().for_each(|entry| dispatcher.note(entry));
+    note_end(dispatcher, task, last, (decision.ends(), &reason), observed);
+    match dispatcher.unmerged(task).filter(|_| decision == Decision::Verified) {
+        Some(reason) => note_unmerged(dispatcher, task, reason),
+        None => note_moves(dispatcher, task, decision, (&reason, withheld)),
+    }
+    dispatcher.note(Entry::LetGo { task_id: last.begun.task_id.clone() });
+    note_decision(dispatcher, (decision, &reason), &files, last);
+    dispatcher.commit_unless_moved(mark)
 }
 
 /// Forgets what only a task that is recovered needs.
@@ -223,21 +257,6 @@ fn land(
     }
 }
 
-/// Takes an attempt back where that is wanted and possible. Also says whether the task may begin again with what is there.
-fn take_back(
-    dispatcher: &mut Dispatcher<'_>,
-    task: usize,
-    last: &Attempt,
-    may_roll_back: bool,
-) -> Result<(Option<Rolled>, bool)> {
-    let is_wanted_back = is_wanted_back(dispatcher, task, last);
-    let rolled = if may_roll_back { roll_back(dispatcher, task, last)? } else { None };
-    // Who asks for a parked task to run again has seen what the rollback left.
-    let is_asked = dispatcher.settings.rerun_parked && last.state == AttemptState::Unknown;
-    let is_clean = is_asked || !is_wanted_back || rolled.as_ref().is_some_and(|rolled| rolled.is_whole);
-    Ok((rolled, is_clean))
-}
-
 /// The pins that an attempt changed, and what it changed outside its scope. `None` if the task stays as it is: its clone cannot
 /// be opened, or its work still cannot be merged.
 fn left_behind(
@@ -262,44 +281,58 @@ fn left_behind(
     Ok(Some((changed, dispatcher.outside_of_clone(task))))
 }
 
-fn note_decision(dispatcher: &mut Dispatcher<'_>, decision: Decision, reason: &str, last: &Attempt) {
+fn note_decision(
+    dispatcher: &mut Dispatcher<'_>,
+    (decision, reason): (Decision, &str),
+    files: &Files,
+    last: &Attempt,
+) {
     dispatcher.note(Entry::Envelope(Note {
         kind: Type::Event,
         from: None,
         to: "log.writ".to_owned(),
         intent: "writ.recovery".to_owned(),
         message: format!("{}: {}", decision.as_str(), reason),
-        payload: json!({"decision": decision.as_str(), "reason": reason, "attempt": last.begun.number}),
+        payload: json!({
+            "decision": decision.as_str(), "reason": reason, "attempt": last.begun.number,
+            "restored": files.restored, "left": files.left,
+        }),
         task_id: Some(last.begun.task_id.clone()),
     }));
 }
 
-/// Why it was decided so, who has its locks by now, and what was taken back.
-fn reason(
-    (decision, has_checks): (Decision, bool),
-    lost_to: Option<&Held>,
-    (rolled, is_clean): (Option<&str>, bool),
-) -> String {
-    let why = match decision {
-        Decision::Parked if !is_clean => {
+/// What a decision rests on.
+struct Why {
+    decision: Decision,
+    has_checks: bool,
+    /// The plan says that it may run again.
+    is_safe: bool,
+}
+
+/// Why it was decided so, who has its locks by now, and what became of its files.
+fn reason(why: &Why, lost_to: Option<&Held>, files: &Files) -> String {
+    let unproved = if why.has_checks {
+        "it was interrupted, and its checks do not pass"
+    } else {
+        "it was interrupted, and it has no checks that show whether it is done"
+    };
+    let told = match why.decision {
+        Decision::Parked if files.is_unfit => {
             "it was interrupted, and what it changed was not taken back completely, so it is not run again"
+                .to_owned()
         }
-        Decision::Verified if !has_checks => "it had finished, and its work is merged",
-        Decision::Verified => "its checks pass, so it had finished",
-        Decision::Rerun => "it was interrupted and may be run again",
-        Decision::Parked if !has_checks => {
-            "it was interrupted, it has no checks that show whether it is done, and the plan does not say it may run again"
-        }
-        Decision::Parked => {
-            "it was interrupted, its checks do not pass, and the plan does not say it may run again"
-        }
+        Decision::Verified if !why.has_checks => "it had finished, and its work is merged".to_owned(),
+        Decision::Verified => "its checks pass, so it had finished".to_owned(),
+        Decision::Rerun if why.is_safe => format!("{unproved}; the plan says that it may run again"),
+        Decision::Rerun => format!("{unproved}; it runs again because that was asked for"),
+        Decision::Parked => format!("{unproved}; the plan does not say that it may run again"),
     };
     let lost = lost_to.map(|other| {
         let Held { reference, run_id, scope, .. } = other;
         format!("its locks were taken, and {reference} of {run_id} got {scope} since; ")
     });
-    let rolled = rolled.map(|told| format!("; {told}"));
-    format!("{}{why}{}", lost.unwrap_or_default(), rolled.unwrap_or_default())
+    let files = files.told.as_ref().map(|told| format!("; {told}"));
+    format!("{}{told}{}", lost.unwrap_or_default(), files.unwrap_or_default())
 }
 
 /// Runs the task's checks. `None` if a request to stop came before they had ended.
@@ -344,11 +377,14 @@ fn look(
 
 fn close(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result<bool> {
     let lost_to = ops::lock::list::lost_to(dispatcher.cx, &last.begun.task_id)?;
+    let looked_at = dispatcher.cx.now().at;
     let (mut rolled, mut snapshot) = (None, None);
     if last.state == AttemptState::Started && lost_to.is_none() {
         snapshot = dispatcher.finish_snapshot(task, &last.begun.id).map(noted);
-        if is_wanted_back(dispatcher, task, last) && matches!(hold(dispatcher, task)?, Hold::Held) {
-            rolled = roll_back(dispatcher, task, last)?;
+        if files::is_wanted_back(dispatcher, task, last) && matches!(hold(dispatcher, task)?, Hold::Held) {
+            let mark = dispatcher.pipeline.mark();
+            let between = files::between(dispatcher, last, looked_at)?;
+            rolled = dispatcher.roll_back_between(task, mark, (Trigger::TaskInterrupted, between))?.ok();
         }
     }
     let mark = dispatcher.pipeline.mark();
@@ -371,21 +407,6 @@ fn noted(note: String) -> Taken {
     Taken { notes: vec![note], ..Taken::default() }
 }
 
-/// Whether an interrupted attempt is taken back before it is run again, or because it was begun.
-fn is_wanted_back(dispatcher: &Dispatcher<'_>, task: usize, last: &Attempt) -> bool {
-    let is_kept = dispatcher.settings.snapshots.has(&last.begun.id);
-    is_kept && last.rollback.as_ref().map_or(dispatcher.is_rolled_back(task), is_unfinished)
-}
-
-/// Takes back what an interrupted attempt changed, where its plan asks for that. What its dead engine began is finished.
-fn roll_back(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result<Option<Rolled>> {
-    if !is_wanted_back(dispatcher, task, last) {
-        return Ok(None);
-    }
-    let mark = dispatcher.pipeline.mark();
-    Ok(dispatcher.roll_back(task, mark, Trigger::TaskInterrupted)?.ok())
-}
-
 /// Whether the locks on what a task writes are held while its checks run.
 enum Hold {
     Held,
@@ -396,10 +417,9 @@ enum Hold {
 /// Takes over the locks that the task had when its engine died, or takes new ones, with a higher token either way:
 /// checks that run while others write there prove nothing. Waits for other holders as a task does.
 fn hold(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<Hold> {
-    let spec = &dispatcher.part(task).spec;
-    let is_unfinished = |last: &Attempt| last.rollback.as_ref().is_some_and(is_unfinished);
-    let is_begun = dispatcher.attempts[task].last().is_some_and(is_unfinished);
-    let needs_locks = !spec.checks.is_empty() || spec.rollback || is_begun;
+    let has_checks = !dispatcher.part(task).spec.checks.is_empty();
+    let last = dispatcher.attempts[task].last();
+    let needs_locks = has_checks || last.is_some_and(|last| files::needs_locks(dispatcher, task, last));
     // A scope that cannot be locked is refused when the task starts.
     let is_isolated = dispatcher.is_isolated(task);
     let wants = if is_isolated { Ok(dispatcher.landing_wants(task)) } else { dispatcher.wants(task) };

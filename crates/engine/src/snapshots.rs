@@ -25,7 +25,8 @@ use contract::domain::rollback::Node;
 use contract::domain::scope::Scope;
 use rustix::fs::{FlockOperation, flock};
 
-pub use restore::{Beside, Job};
+pub(crate) use restore::NOT_TAKEN;
+pub use restore::{Beside, Between, Job};
 pub use take::Subject;
 
 use objects::{Bounds, Objects};

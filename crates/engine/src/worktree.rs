@@ -3,6 +3,7 @@
 //! A clone has two repositories: the one that the task uses, and one of writ's own beside it, which has the same files as
 //! its working tree. writ's git never reads the configuration of the first, because the task could have written it.
 
+mod again;
 mod keep;
 mod landing;
 mod merge;
@@ -247,6 +248,11 @@ impl Worktree {
 
     fn private<'g>(&self, runner: &'g git::Runner<'g>) -> git::Repo<'g> {
         git::Repo::private(runner, &self.git_dir(), &self.tree())
+    }
+
+    /// The branch that the task works on in its clone.
+    fn branch(&self) -> String {
+        format!("writ/{}", part_name(&self.record.name))
     }
 
     fn reference(&self) -> String {

@@ -116,9 +116,24 @@ pub struct Outcome {
     /// The checkpoints of its TASK, as writ saw them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checkpoints: Vec<CheckpointSeen>,
+    /// What the next engine decided about it, if its own engine died.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Recovered>,
     /// What people should know about it although it did not fail because of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+}
+
+/// What was decided about an attempt whose engine died.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Recovered {
+    /// `verified`, `rerun` or `parked`.
+    pub decision: String,
+    /// Why, and what became of its files.
+    pub reason: String,
+    /// How many paths were brought back to what they were before it began. `None` if nothing was restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored: Option<u64>,
 }
 
 /// What a conversation has used since it began.

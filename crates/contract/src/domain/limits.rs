@@ -269,6 +269,8 @@ pub const CLOCK_SKEW_MAX: Duration = Duration::from_secs(30);
 /// An engine's lease on its run; renewed while the engine runs.
 pub const OWNER_LEASE: Duration = Duration::from_secs(30);
 pub const OWNER_RENEWAL: Duration = Duration::from_secs(5);
+/// A living engine renews its lease at least this often. What changes later in the files of its tasks is not their work.
+pub const ENGINE_SILENCE_MAX: Duration = Duration::from_secs(10);
 /// The lease of an engine's locks; renewed together with its lease on the run.
 pub const ENGINE_LOCK_LEASE: Duration = Duration::from_secs(20);
 /// How long a task waits for other tasks' locks by default.
@@ -307,6 +309,8 @@ pub const SHORTAGE_OF_OTHERS_MAX: Duration = Duration::from_mins(10);
 
 const _: () = assert!(PARALLEL_DEFAULT <= PARALLEL_MAX, "the default must be allowed");
 const _: () = assert!(OWNER_RENEWAL.as_millis() * 3 <= OWNER_LEASE.as_millis(), "two renewals may be late");
+const _: () =
+    assert!(ENGINE_SILENCE_MAX.as_millis() >= OWNER_RENEWAL.as_millis() * 2, "a renewal may be late");
 const _: () = assert!(
     ENGINE_LOCK_LEASE.as_millis() > OWNER_RENEWAL.as_millis() + KILL_DEADLINE.as_millis(),
     "the children of a dead engine must be gone before its locks are free"

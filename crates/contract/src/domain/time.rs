@@ -98,6 +98,15 @@ impl Lease {
         Self { boot_id: now.boot.boot_id.clone(), until_millis: now.boot.millis.saturating_add(millis) }
     }
 
+    /// When a lease of this length was taken or renewed last. Of one from before the machine was started, the time of the
+    /// start: nothing that held it can have lived longer.
+    pub fn renewed_at(&self, now: &Now, length: Duration) -> Timestamp {
+        let millis = i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
+        let began_ms =
+            if self.boot_id == now.boot.boot_id { self.until_millis.saturating_sub(millis) } else { 0 };
+        Timestamp::from_millis(now.at.millis().saturating_sub(now.boot.millis.saturating_sub(began_ms)))
+    }
+
     pub fn is_live(&self, now: &Now) -> bool {
         self.boot_id == now.boot.boot_id && now.boot.millis < self.until_millis
     }

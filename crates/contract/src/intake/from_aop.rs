@@ -20,6 +20,8 @@ use crate::plan::{Alternative, Budget, ExecutorName, FileAccess, Plan, PlanTask,
 const COMMAND_EXTENSION: &str = "x_command";
 /// How strictly the TASK is confined: `enforce`, `prefer` or `off`.
 const SANDBOX_EXTENSION: &str = "x_sandbox";
+/// Whether the TASK may run again after it was interrupted: `true` or `false`.
+const RETRY_SAFE_EXTENSION: &str = "x_retry_safe";
 /// The hosts that a TASK with restricted network may reach, each `host:port`.
 const ALLOW_EXTENSION: &str = "x_network_allow";
 
@@ -164,6 +166,7 @@ fn plan_task(task: &Task, is_mapped: bool, executors: &Executors, findings: &mut
         },
         checks: checked.checks,
         checkpoints: checked.checkpoints,
+        retry_safe: retry_safe(task, findings),
         rollback: snapshots(task).next().is_some(),
         sandbox: sandbox(task, findings),
         network: network(task),
@@ -225,6 +228,19 @@ fn sandbox(task: &Task, findings: &mut Findings) -> Option<SandboxMode> {
         findings.push("$.task.extensions.x_sandbox", "type", "must be enforce, prefer or off");
     }
     mode
+}
+
+/// Whether the TASK's author says that it may run again. AOP has no word for it.
+fn retry_safe(task: &Task, findings: &mut Findings) -> bool {
+    let said = task.task.extensions.as_ref().and_then(|extensions| extensions.get(RETRY_SAFE_EXTENSION));
+    match said {
+        None => false,
+        Some(Value::Bool(is_safe)) => *is_safe,
+        Some(_) => {
+            findings.push("$.task.extensions.x_retry_safe", "type", "must be true or false");
+            false
+        }
+    }
 }
 
 /// What a TASK says about the network. One that says nothing works as it did before there were sandboxes.

@@ -88,6 +88,19 @@ fn a_task_may_demand_a_sandbox_and_says_what_it_needs_of_the_network() {
 }
 
 #[test]
+fn a_task_says_in_an_extension_that_it_may_run_again() {
+    let mut task = aop();
+    let said = |task: &Value| read_value(task).map(|read| read.plan.tasks[0].retry_safe);
+    assert_eq!(said(&task), Ok(false));
+    for is_safe in [true, false] {
+        task["task"]["extensions"] = json!({"x_retry_safe": is_safe});
+        assert_eq!(said(&task), Ok(is_safe));
+    }
+    task["task"]["extensions"] = json!({"x_retry_safe": "yes"});
+    assert!(said(&task).unwrap_err().contains("$.task.extensions.x_retry_safe: must be true or false"));
+}
+
+#[test]
 fn a_task_with_restricted_network_names_its_hosts_in_an_extension() {
     let mut task = aop();
     let said = |task: &Value| {

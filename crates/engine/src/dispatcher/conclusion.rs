@@ -77,6 +77,7 @@ impl Dispatcher<'_> {
             final_signal: signal,
             report,
             checkpoints,
+            recovery: None,
             warnings: live.claims.warnings.clone(),
         }
     }

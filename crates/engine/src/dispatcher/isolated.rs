@@ -102,6 +102,9 @@ impl<'d> Dispatcher<'d> {
                 self.create_conflict_task(task)?;
                 return Ok(Err(reason));
             }
+            if let Err(fault) = self.clones[&task].clone.note_before(&self.runner(attempt)) {
+                return Ok(Err(with_causes(&fault)));
+            }
         }
         let isolated = &self.clones[&task];
         let record = &isolated.clone.record;
@@ -123,6 +126,20 @@ impl<'d> Dispatcher<'d> {
             self.refresh(task)?;
         }
         Ok(false)
+    }
+
+    /// Gives the clone of an interrupted attempt the files back that it had before. Returns how many differed.
+    pub(crate) fn restore_clone(
+        &mut self,
+        task: usize,
+        attempt: &AttemptId,
+    ) -> std::result::Result<usize, String> {
+        let runner = self.runner(attempt);
+        let isolated = self.isolated_mut(task);
+        let restored = isolated.clone.restore(&runner).map_err(|fault| with_causes(&fault))?;
+        // What was brought together is not there any more.
+        isolated.candidate = None;
+        Ok(restored)
     }
 
     /// Whether an attempt was done when its engine died, and its work only had to be merged.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use contract::domain::attempt::{Attempt, AttemptId, Taken};
-use contract::domain::rollback::{Counts, Direction, FileResult, Rollback, Stage, Trigger};
+use contract::domain::rollback::{Counts, Direction, FileResult, FileStatus, Rollback, Stage, Trigger};
 use contract::domain::time::Timestamp;
 use ops::Result;
 use ops::lock::list::lost_to;
@@ -13,7 +13,7 @@ use super::{Committed, Dispatcher};
 use crate::launcher::with_causes;
 use crate::live::Live;
 use crate::pipeline::Mark;
-use crate::snapshots::{Beside, Fault, Job, Subject};
+use crate::snapshots::{Beside, Between, Fault, Job, NOT_TAKEN, Subject};
 
 /// What a rollback by an engine brought about.
 pub(crate) struct Rolled {
@@ -22,6 +22,24 @@ pub(crate) struct Rolled {
     pub(crate) entry: Option<Entry>,
     /// Whether everything is as it was before the attempt.
     pub(crate) is_whole: bool,
+    /// Whether everything is, except what limits kept out of the snapshot.
+    pub(crate) is_whole_but_limits: bool,
+    pub(crate) counts: Counts,
+    /// Some of the paths that were left, each with the reason.
+    pub(crate) left: Vec<FileResult>,
+}
+
+impl Rolled {
+    fn not_done(told: String) -> Self {
+        Self {
+            told,
+            entry: None,
+            is_whole: false,
+            is_whole_but_limits: false,
+            counts: Counts::default(),
+            left: Vec::new(),
+        }
+    }
 }
 
 impl Dispatcher<'_> {
@@ -87,6 +105,16 @@ impl Dispatcher<'_> {
         mark: Mark,
         trigger: Trigger,
     ) -> Result<std::result::Result<Rolled, Committed>> {
+        self.roll_back_between(task, mark, (trigger, None))
+    }
+
+    /// The same for an attempt whose engine died: what was changed in the time between the engines stays.
+    pub(crate) fn roll_back_between(
+        &mut self,
+        task: usize,
+        mark: Mark,
+        (trigger, between): (Trigger, Option<Between>),
+    ) -> Result<std::result::Result<Rolled, Committed>> {
         let attempts = ops::task::get::attempts(self.cx, &self.tasks[task].id)?;
         let last = &attempts.last().expect("BUG: only attempts are rolled back").begun;
         let (id, number) = (last.id.clone(), last.number);
@@ -104,17 +132,38 @@ impl Dispatcher<'_> {
         }
         let beside = self.beside(task, begun.since)?;
         let root = Path::new(&self.run.asked.workspace);
-        let job = Job::new(root, &covered, Direction::Undo).repeated(is_repeated).beside(&beside);
+        let job = Job::new(root, &covered, Direction::Undo).repeated(is_repeated);
+        let job = job.beside(&beside).between(between);
         let files = match self.settings.snapshots.roll_back(&self.settings.index, &job) {
             Ok(files) => files,
             Err(fault) => {
                 let told = format!("E_ROLLBACK_FAILED: {}", with_causes(&fault));
-                return Ok(Ok(Rolled { told, entry: None, is_whole: false }));
+                return Ok(Ok(Rolled::not_done(told)));
             }
         };
         let rollback = begun.ended(&files);
-        let (told, is_whole) = (rollback.told(), !rollback.counts.is_partial());
-        Ok(Ok(Rolled { told, entry: Some(self.rolled(task, &id, rollback, files)), is_whole }))
+        let (told, counts, left) = (rollback.told(), rollback.counts, rollback.left.clone());
+        let is_left = |file: &FileResult| match file.status {
+            FileStatus::Conflict => true,
+            FileStatus::Failed => file.reason.as_deref() != Some(NOT_TAKEN),
+            FileStatus::Planned | FileStatus::Done | FileStatus::Unchanged => false,
+        };
+        Ok(Ok(Rolled {
+            told,
+            is_whole: !counts.is_partial(),
+            is_whole_but_limits: !files.iter().any(is_left),
+            counts,
+            left,
+            entry: Some(self.rolled(task, &id, rollback, files)),
+        }))
+    }
+
+    /// What a rollback of one attempt would do. `Err` says why it cannot be rolled back.
+    pub(crate) fn preview_of(&self, attempt: &AttemptId) -> std::result::Result<Vec<FileResult>, String> {
+        let covered = [attempt.clone()];
+        let job = Job::new(Path::new(&self.run.asked.workspace), &covered, Direction::Undo).previewed();
+        let files = self.settings.snapshots.roll_back(&self.settings.index, &job);
+        files.map_err(|fault| with_causes(&fault))
     }
 
     /// Tasks of this run that worked in the workspace since this attempt of a task began and declare no paths.

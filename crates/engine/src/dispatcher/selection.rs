@@ -130,6 +130,11 @@ impl Dispatcher<'_> {
         if is_same { conversation(last) } else { None }
     }
 
+    /// The conversation that the next attempt goes on with.
+    pub(crate) fn next_conversation(&self, task: usize) -> Option<String> {
+        self.resumable(task, &self.selected(task))
+    }
+
     /// What a conversation had used when an attempt last reported it.
     pub(super) fn session_total(&self, task: usize, session: &str) -> Option<&SessionTotal> {
         let outcomes = self.attempts[task].iter().rev().filter_map(|attempt| attempt.outcome.as_ref());

@@ -61,7 +61,9 @@ fn again(before: &Attempt) -> String {
             lines.into_iter().for_each(|line| text.push_str(&format!("> {line}\n")));
         }
     }
-    if before.rollback.is_some() {
+    let recovery = outcome.and_then(|outcome| outcome.recovery.as_ref());
+    let is_restored = recovery.is_some_and(|recovery| recovery.restored.is_some());
+    if before.rollback.is_some() || is_restored {
         text.push_str("\nWhat it had changed was taken back: the files are as they were before it.\n");
     }
     if before.state == AttemptState::Failed {

@@ -27,9 +27,9 @@ fn checks_decide_first_then_what_the_plan_calls_safe_then_a_person() {
 
 #[test]
 fn a_task_that_was_not_taken_back_is_not_run_again() {
-    assert_eq!(after_rollback(Decision::Rerun, false), Decision::Parked);
-    assert_eq!(after_rollback(Decision::Rerun, true), Decision::Rerun);
-    assert_eq!(after_rollback(Decision::Verified, false), Decision::Verified);
+    assert_eq!(with_files(Decision::Rerun, false), Decision::Parked);
+    assert_eq!(with_files(Decision::Rerun, true), Decision::Rerun);
+    assert_eq!(with_files(Decision::Verified, false), Decision::Verified);
 }
 
 #[test]
@@ -49,7 +49,8 @@ fn every_decision_has_a_legal_path_from_both_states() {
 
 #[test]
 fn a_task_without_checks_is_not_said_to_have_failed_them() {
-    let told = |has_checks| reason((Decision::Parked, has_checks), None, (None, true));
+    let why = |has_checks| Why { decision: Decision::Parked, has_checks, is_safe: false };
+    let told = |has_checks| reason(&why(has_checks), None, &Files::default());
     assert!(told(true).contains("its checks do not pass"));
     assert!(told(false).contains("it has no checks"));
 }

@@ -32,6 +32,8 @@ pub struct Job<'j> {
     is_repeated: bool,
     /// Who may have changed the same paths.
     beside: &'j [Beside],
+    /// While nothing of writ's wrote there.
+    between: Option<Between>,
     /// Ends as if it was killed after so many steps.
     steps_max: Option<usize>,
 }
@@ -45,6 +47,7 @@ impl<'j> Job<'j> {
             is_preview: false,
             is_repeated: false,
             beside: &[],
+            between: None,
             steps_max: None,
         }
     }
@@ -65,6 +68,12 @@ impl<'j> Job<'j> {
         Self { beside, ..self }
     }
 
+    /// A file that was changed in this time stays.
+    #[must_use]
+    pub fn between(self, between: Option<Between>) -> Self {
+        Self { between, ..self }
+    }
+
     #[cfg(test)]
     pub(super) fn killed_after(self, steps: usize) -> Self {
         Self { steps_max: Some(steps), ..self }
@@ -78,6 +87,16 @@ pub struct Beside {
     pub since: Timestamp,
     pub until: Timestamp,
 }
+
+/// The time after an engine had died and before the next one began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Between {
+    pub since: Timestamp,
+    pub until: Timestamp,
+}
+
+/// Why a path is left that a limit kept out of the snapshot.
+pub(crate) const NOT_TAKEN: &str = "its content was not taken in before the task began";
 
 /// File systems note times by a coarse clock.
 const TIME_SLACK_MS: i64 = 50;
@@ -131,6 +150,9 @@ impl Snapshots {
         let objects = if job.is_preview { self.objects_as_they_are()? } else { self.objects()? };
         let bounds = bounds(self.file_bytes_max);
         let mut items = items(index, &place, job, changes, &bounds)?;
+        for item in items.iter_mut().filter(|item| item.is_planned()) {
+            leave_later_edits(job.between, item);
+        }
         for item in items.iter_mut().filter(|item| item.is_planned()) {
             leave_to_others(&place, job.beside, item);
         }
@@ -251,6 +273,16 @@ fn is_half_way(change: &Change, now: Option<&Node>) -> bool {
     change.before.iter().chain(&change.after).any(is_open)
 }
 
+/// A file that was changed while no engine worked is somebody else's. Of what is gone, and of directories, nobody can tell
+/// when, and nothing of theirs is lost.
+fn leave_later_edits(between: Option<Between>, item: &mut Item) {
+    let (Some(between), Some(stat)) = (between, &item.stat) else { return };
+    let at_ms = stat.changed_ms();
+    if at_ms >= between.since.millis() && at_ms <= between.until.millis() {
+        item.end(FileStatus::Conflict, "it was changed after the engine had died");
+    }
+}
+
 /// A path that somebody else may have changed stays.
 fn leave_to_others(place: &Place, beside: &[Beside], item: &mut Item) {
     if beside.is_empty() {
@@ -295,7 +327,7 @@ fn refuse_what_is_not_kept(objects: &Objects, item: &mut Item) {
         }
         Some(Node::File { .. } | Node::Link { .. }) => "its content is not in the content store",
         Some(Node::Special { .. }) => "it was a pipe, a socket or a device, which is not made again",
-        Some(Node::Unread { .. }) => "its content was not taken in before the task began",
+        Some(Node::Unread { .. }) => NOT_TAKEN,
     };
     item.end(FileStatus::Failed, missing);
 }

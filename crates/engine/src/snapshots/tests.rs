@@ -575,6 +575,31 @@ fn what_another_task_may_have_changed_stays() {
     assert_eq!(fs::read_to_string(world.root.join("src/old")).unwrap(), "old");
 }
 
+/// What is gone was nobody's edit that could be lost, so it comes back in any case.
+#[test]
+fn a_file_that_was_changed_between_two_engines_stays() {
+    let mut world = World::new();
+    for name in ["src/old", "src/gone"] {
+        fs::write(world.root.join(name), "old").unwrap();
+    }
+    let attempt = world.attempt(1, |root| {
+        fs::write(root.join("src/old"), "changed").unwrap();
+        fs::remove_file(root.join("src/gone")).unwrap();
+    });
+    let attempts = [attempt];
+    let roll_back = |since_ms, until_ms| {
+        let [since, until] = [since_ms, until_ms].map(Timestamp::from_millis);
+        let job = Job::new(&world.root, &attempts, Direction::Undo).between(Some(Between { since, until }));
+        let files = world.snapshots.roll_back(&world.index, &job).unwrap();
+        files.into_iter().map(|file| (file.path, file.status)).collect::<Vec<_>>()
+    };
+    let of = |gone, old| vec![("src/gone".to_owned(), gone), ("src/old".to_owned(), old)];
+    assert_eq!(roll_back(0, i64::MAX), of(FileStatus::Done, FileStatus::Conflict));
+    assert_eq!(fs::read_to_string(world.root.join("src/old")).unwrap(), "changed");
+    assert_eq!(roll_back(0, 1000), of(FileStatus::Unchanged, FileStatus::Done));
+    assert_eq!(fs::read_to_string(world.root.join("src/old")).unwrap(), "old");
+}
+
 /// A repository in the scope that the task changes, one that it leaves alone, and one that it makes.
 #[test]
 fn a_repository_in_the_scope_is_listed_and_one_that_the_task_made_is_taken_back() {

@@ -67,8 +67,7 @@ impl Worktree {
         let Trial::Fits(candidate) = &trial else { return Ok(trial) };
         let there = private.line(&["write-tree"])?;
         if private.tree_of(&candidate.merged)? != there {
-            let moving = self.git_dir().join(MOVING);
-            fs::write(&moving, format!("{there} {}", candidate.merged)).map_err(io("write", &moving))?;
+            self.begin_moving(&there, &candidate.merged)?;
             let put = put_files(&private, &there, &candidate.merged);
             match put {
                 Ok(Put::Done) => {}
@@ -106,7 +105,13 @@ impl Worktree {
         self.end_moving()
     }
 
-    fn end_moving(&self) -> Result<(), Fault> {
+    /// Notes between which trees the files of the clone are about to change.
+    pub(super) fn begin_moving(&self, there: &str, to: &str) -> Result<(), Fault> {
+        let moving = self.git_dir().join(MOVING);
+        fs::write(&moving, format!("{there} {to}")).map_err(io("write", &moving))
+    }
+
+    pub(super) fn end_moving(&self) -> Result<(), Fault> {
         let path = self.git_dir().join(MOVING);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("remove", &path)(error)),

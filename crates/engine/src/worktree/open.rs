@@ -154,8 +154,7 @@ impl Worktree {
         self.share_objects(Path::new(&objects))?;
         self.share_rules(workspace)?;
         let clone = Repo::none(runner, &tree);
-        let branch = format!("writ/{}", contract::domain::worktree::part_name(&self.record.name));
-        clone.ask(&["checkout", "--quiet", "-B", &branch, base, "--"])?;
+        clone.ask(&["checkout", "--quiet", "-B", &self.branch(), base, "--"])?;
         for (name, value) in identity(workspace) {
             clone.ask(&["config", &name, &value])?;
         }

@@ -110,7 +110,7 @@ impl Worktree {
     }
 
     /// The commit that the clone's HEAD names, read without git: nothing that the task configured has a say.
-    fn own_head(&self) -> Option<String> {
+    pub(super) fn own_head(&self) -> Option<String> {
         let git = self.tree().join(".git");
         let head = line(&git.join("HEAD"))?;
         match head.strip_prefix("ref: ") {

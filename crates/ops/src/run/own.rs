@@ -52,6 +52,7 @@ fn take_viewing(
     if let Some(other) = held_by_another(&tx, (&run, owner), &now, view)? {
         return Ok(other);
     }
+    keep_last_signs(&tx, (&run, owner), &now)?;
     let about = super::about(&run);
     let taken = Change::RunOwned { run_id: run_id.clone(), owner: owner.clone() };
     let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller, view };
@@ -67,6 +68,23 @@ fn take_viewing(
     let run = super::required(&tx, run_id)?;
     tx.commit()?;
     Ok(Owned::Mine(Box::new(run)))
+}
+
+/// Keeps when the attempts of the engine that had the run were last known to be worked: its lease is about to be replaced.
+fn keep_last_signs(tx: &Tx<'_>, (run, owner): (&Run, &Owner), now: &Now) -> Result<()> {
+    let (Some(before), Some(lease)) = (&run.owner, &run.owner_lease) else { return Ok(()) };
+    if before == owner {
+        return Ok(());
+    }
+    let renewed_at = lease.renewed_at(now, limits::OWNER_LEASE);
+    for attempt in tx.open_attempts(&run.asked.id)? {
+        let id = &attempt.begun.id;
+        let known_at = tx.heartbeat_of(id)?.unwrap_or(attempt.started_at);
+        if attempt.begun.owner == *before {
+            tx.heartbeat(id, known_at.max(renewed_at))?;
+        }
+    }
+    Ok(())
 }
 
 /// Why the run cannot be taken, if it cannot. The new owner also takes over the locks of its tasks, so nothing of

@@ -1,4 +1,4 @@
-//! What was taken back of an attempt, and what could not be kept for that, for people.
+//! What became of an attempt whose engine died, what was taken back of it, and what could not be kept for that, for people.
 
 use contract::domain::attempt::Attempt;
 
@@ -6,6 +6,9 @@ use crate::output::one_line;
 
 pub(super) fn text(attempt: &Attempt, indent: &str) -> String {
     let mut text = String::new();
+    if let Some(recovery) = attempt.outcome.as_ref().and_then(|outcome| outcome.recovery.as_ref()) {
+        text.push_str(&format!("{indent}{}: {}\n", recovery.decision, one_line(&recovery.reason)));
+    }
     let taken = attempt.outcome.as_ref().and_then(|outcome| outcome.snapshot.as_ref());
     if let Some(taken) = taken {
         if let Some(why) = &taken.failed {

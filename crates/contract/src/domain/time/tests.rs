@@ -92,6 +92,20 @@ fn a_lease_of_another_boot_has_expired() {
 }
 
 #[test]
+fn a_lease_says_when_it_was_renewed_on_the_wall_clock_of_now() {
+    let now = |boot: &str, boot_ms: i64, wall_ms: i64| Now {
+        at: Timestamp::from_millis(wall_ms),
+        boot: BootTime { boot_id: boot.to_owned(), millis: boot_ms },
+    };
+    let length = Duration::from_secs(30);
+    let lease = Lease::starting(&now("a", 5_000, 1_000_000), length);
+    assert_eq!(lease.renewed_at(&now("a", 7_000, 1_002_000), length).millis(), 1_000_000);
+    // The wall clock was set ahead since.
+    assert_eq!(lease.renewed_at(&now("a", 7_000, 9_002_000), length).millis(), 9_000_000);
+    assert_eq!(lease.renewed_at(&now("b", 7_000, 2_000_000), length).millis(), 1_993_000);
+}
+
+#[test]
 fn setting_the_wall_clock_expires_no_lease() {
     let at = |wall, boot| Now {
         at: Timestamp::from_millis(wall),

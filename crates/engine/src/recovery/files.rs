@@ -1,0 +1,178 @@
+//! What becomes of the files of an interrupted task: it runs again only with those that it had before.
+
+use contract::domain::attempt::{Attempt, AttemptState};
+use contract::domain::limits;
+use contract::domain::rollback::{FileResult, Trigger};
+use contract::domain::time::Timestamp;
+use ops::Result;
+use ops::run::journal::Entry;
+
+use super::Decision;
+use crate::dispatcher::Dispatcher;
+use crate::dispatcher::rollback::{Rolled, is_unfinished};
+use crate::snapshots::Between;
+
+/// What was done with the files of an interrupted attempt.
+#[derive(Default)]
+pub(super) struct Files {
+    /// For the journal, where a rollback ended.
+    pub(super) entry: Option<Entry>,
+    /// What to say about it, if there is anything to say.
+    pub(super) told: Option<String>,
+    /// How many paths were brought back. `None` if none had to be.
+    pub(super) restored: Option<u64>,
+    /// Paths that could not be brought back.
+    pub(super) left: Vec<FileResult>,
+    /// Whether the task cannot begin again with what is there.
+    pub(super) is_unfit: bool,
+}
+
+impl Files {
+    fn stay(told: impl Into<String>) -> Self {
+        Self { told: Some(told.into()), ..Self::default() }
+    }
+
+    fn unfit(told: impl Into<String>) -> Self {
+        Self { is_unfit: true, ..Self::stay(told) }
+    }
+
+    fn of(rolled: Rolled, is_unfit: bool) -> Self {
+        let named = rolled.left.iter().take(NAMED_MAX).map(|left| {
+            let reason = left.reason.as_deref().unwrap_or_default();
+            format!("; {}: {reason}", left.path)
+        });
+        let told = format!("{}{}", rolled.told, named.collect::<String>());
+        Self {
+            entry: rolled.entry,
+            told: Some(told),
+            restored: Some(rolled.counts.done),
+            left: rolled.left,
+            is_unfit,
+        }
+    }
+}
+
+/// Paths that a reason names.
+const NAMED_MAX: usize = 3;
+
+/// Whether an interrupted attempt is taken back as its plan asks, or because that was begun.
+pub(super) fn is_wanted_back(dispatcher: &Dispatcher<'_>, task: usize, last: &Attempt) -> bool {
+    let is_kept = dispatcher.settings.snapshots.has(&last.begun.id);
+    is_kept && last.rollback.as_ref().map_or(dispatcher.is_rolled_back(task), is_unfinished)
+}
+
+/// Whether the scope of the attempt may have to be restored, for which its locks are needed.
+pub(super) fn needs_locks(dispatcher: &Dispatcher<'_>, task: usize, last: &Attempt) -> bool {
+    let is_restored = matches!(last.state, AttemptState::Started | AttemptState::Interrupted)
+        && dispatcher.settings.snapshots.has(&last.begun.id);
+    is_restored || is_wanted_back(dispatcher, task, last)
+}
+
+/// The time in which nothing of writ's wrote in the scope of an attempt: its engine had died, and this one had not begun.
+/// `None` if the end of the attempt was recorded, or nobody knows when its engine died.
+pub(super) fn between(
+    dispatcher: &mut Dispatcher<'_>,
+    last: &Attempt,
+    until: Timestamp,
+) -> Result<Option<Between>> {
+    if last.state != AttemptState::Started {
+        return Ok(None);
+    }
+    let known = ops::run::journal::last_heartbeat(dispatcher.cx, &last.begun.id)?;
+    Ok(known.map(|known| Between { since: known.plus(limits::ENGINE_SILENCE_MAX), until }))
+}
+
+/// What a task that was decided about needs of its files.
+pub(super) struct Need {
+    pub(super) decision: Decision,
+    /// The locks of its scope are held, and nobody else had them since.
+    pub(super) is_held: bool,
+    pub(super) between: Option<Between>,
+}
+
+/// Brings the files of an interrupted attempt back where it is to run again or its plan asks for that.
+pub(super) fn bring_back(
+    dispatcher: &mut Dispatcher<'_>,
+    task: usize,
+    last: &Attempt,
+    need: &Need,
+) -> Result<Files> {
+    let is_begun = last.rollback.as_ref().is_some_and(is_unfinished);
+    if is_wanted_back(dispatcher, task, last) && (is_begun || need.decision == Decision::Rerun) {
+        return roll_back(dispatcher, task, last, need);
+    }
+    match (need.decision, last.state) {
+        (Decision::Verified | Decision::Parked, _) => Ok(Files::default()),
+        (Decision::Rerun, AttemptState::Succeeded | AttemptState::Failed) => Ok(Files::default()),
+        (Decision::Rerun, AttemptState::Unknown) => Ok(Files::stay("its files stay as they are")),
+        (Decision::Rerun, AttemptState::Interrupted) if goes_on(dispatcher, task, last) => {
+            Ok(Files::stay("its files stay as they are, because its agent goes on with its conversation"))
+        }
+        (Decision::Rerun, AttemptState::Started | AttemptState::Interrupted) => {
+            restore(dispatcher, task, last, need)
+        }
+    }
+}
+
+/// Whether the next attempt resumes the conversation of one that was stopped in order.
+fn goes_on(dispatcher: &Dispatcher<'_>, task: usize, last: &Attempt) -> bool {
+    let known = last.outcome.as_ref().and_then(|outcome| outcome.agent_session.as_ref());
+    known.is_some() && dispatcher.next_conversation(task).as_ref() == known
+}
+
+/// Takes an attempt back as its plan asks. What its dead engine began is finished.
+fn roll_back(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt, need: &Need) -> Result<Files> {
+    // Who asks for a parked task to run again has seen what the rollback left.
+    let is_asked = dispatcher.settings.rerun_parked && last.state == AttemptState::Unknown;
+    if !need.is_held {
+        return Ok(Files { is_unfit: !is_asked, ..Files::default() });
+    }
+    let mark = dispatcher.pipeline.mark();
+    let about = (Trigger::TaskInterrupted, need.between);
+    let Ok(rolled) = dispatcher.roll_back_between(task, mark, about)? else {
+        return Ok(Files { is_unfit: !is_asked, ..Files::default() });
+    };
+    let is_unfit = !(rolled.is_whole || is_asked);
+    Ok(Files::of(rolled, is_unfit))
+}
+
+/// Brings the files of an attempt back that is run again, where they were kept.
+fn restore(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt, need: &Need) -> Result<Files> {
+    if dispatcher.is_isolated(task) {
+        return Ok(match dispatcher.restore_clone(task, &last.begun.id) {
+            Ok(0) => Files::stay("it had changed no files"),
+            Ok(count) => {
+                let told = format!("restored before it runs again: {} of its clone", files(count as u64));
+                Files { restored: Some(count as u64), ..Files::stay(told) }
+            }
+            Err(why) => Files::unfit(format!("its clone could not be restored: {why}")),
+        });
+    }
+    if last.rollback.is_some() {
+        return Ok(Files::stay("it was rolled back before"));
+    }
+    if !dispatcher.settings.snapshots.has(&last.begun.id) {
+        let has_scope = !dispatcher.part(task).spec.writes.is_empty();
+        let why = if has_scope { "no snapshot of its files was kept" } else { "it declares no `writes`" };
+        return Ok(Files::stay(format!("nothing could be restored: {why}")));
+    }
+    if !need.is_held {
+        return Ok(Files::unfit("its files could not be restored, because its locks were not free"));
+    }
+    match dispatcher.preview_of(&last.begun.id) {
+        Err(why) => return Ok(Files::stay(format!("nothing could be restored: {why}"))),
+        Ok(changed) if changed.is_empty() => return Ok(Files::stay("it had changed no files")),
+        Ok(_) => {}
+    }
+    let mark = dispatcher.pipeline.mark();
+    let about = (Trigger::TaskInterrupted, need.between);
+    let Ok(rolled) = dispatcher.roll_back_between(task, mark, about)? else {
+        return Ok(Files { is_unfit: true, ..Files::default() });
+    };
+    let is_unfit = !rolled.is_whole_but_limits;
+    Ok(Files::of(rolled, is_unfit))
+}
+
+fn files(count: u64) -> String {
+    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
+}
