@@ -278,7 +278,7 @@ fn values(value: &Value, at: &str, found: &mut BTreeMap<String, String>) {
 fn every_field_of_a_response_is_kept() {
     let cli = writ();
     let response = full_response();
-    let worked = work(&cli, &answered(&cli, &[response.clone()])).failed();
+    let worked = work(&cli, &answered(&cli, std::slice::from_ref(&response))).failed();
     let kept = worked.shown("T-1")["attempts"][0]["outcome"]["report"].to_string();
     let mut said = BTreeMap::new();
     values(&response, "$", &mut said);

@@ -97,7 +97,7 @@ fn an_alternative_keeps_the_model_that_its_author_named() {
     let model =
         |attempts: &[Attempt]| upgrade(&upgrades(), (&spec, Priority::Critical), attempts).map(str::to_owned);
     let once = failed("opus", Code::Unknown);
-    assert_eq!(model(&[once.clone()]), Ok("opus".to_owned()), "a retry keeps it");
+    assert_eq!(model(std::slice::from_ref(&once)), Ok("opus".to_owned()), "a retry keeps it");
     assert_eq!(model(&[once.clone(), once]), Err(NotUpgraded::Alternative(0)));
 }
 
