@@ -2,9 +2,15 @@
 
 /// Lines that are looked at; a longer one is looked at in pieces.
 const LINE_BYTES_MAX: usize = 4096;
-/// How programs report that the system denied something: rules, read-only mounts, seccomp, and mounts that stay in place.
-const PHRASES: &[&str] =
-    &["permission denied", "read-only file system", "operation not permitted", "device or resource busy"];
+/// How programs report that the system denied something: rules, read-only mounts, seccomp, mounts that stay in place, and
+/// links from one mount to another.
+const PHRASES: &[&str] = &[
+    "permission denied",
+    "read-only file system",
+    "operation not permitted",
+    "device or resource busy",
+    "invalid cross-device link",
+];
 
 /// How programs report that they went another way than through the proxy.
 const PROXY_PHRASES: &[&str] = &["network is unreachable", "enetunreach"];
