@@ -5,7 +5,11 @@ use std::time::{Duration, Instant};
 use contract::continuity::TaskView;
 use contract::continuity::state::TaskState;
 use contract::domain::code::ErrorCode;
+use contract::domain::scope::Scope;
 use contract::domain::time::contract_duration;
+use engine::supervisor::InForce;
+use ops::event::note::{Request as Note, note};
+use ops::inside::InsideTask;
 use ops::resume::peek;
 use ops::task::set_status::{Request as Move, set_status};
 use ops::{Context, Error, Result};
@@ -17,6 +21,7 @@ use super::tally::Outcome;
 use super::verdict::{Verdict, judge};
 use super::{Loop, prompt};
 use crate::child::Child;
+use crate::confined::{Opened, SANDBOX_IN_FORCE, task_of_agent};
 use crate::env;
 use crate::output::{one_line, say};
 use crate::persona::{self, Persona};
@@ -63,10 +68,20 @@ fn attempts(
     let mut failed: Option<String> = None;
     let mut attempt = 1;
     loop {
-        let call = job.command.call(job, &task.id, &prompt::text(context, failed.as_deref()))?;
+        let inside = task_of_agent(&task.id, &task.id, &job.caller)?;
+        let call = job.command.call(job, &inside, &prompt::text(context, failed.as_deref()))?;
         let mut progress = Progress::new(&title(task), job.command.program());
-        let ending = work(job, cx, (&task.id, call), &mut progress);
+        let worked = work(job, cx, (inside, call), &mut progress);
         progress.end();
+        let (ending, in_force) = match worked {
+            Ok(worked) => worked,
+            // Nothing is wrong with the task, so another agent can take it.
+            Err(error) => {
+                give_back(job, cx, number)?;
+                return Err(error);
+            }
+        };
+        note_sandbox(job, cx, (&task.id, in_force.as_ref()), &format!("{number}_{attempt}"))?;
         if let Ending::NotStarted(why) = &ending {
             give_back(job, cx, number)?;
             return Err(child::unstartable(job.command.name(), why));
@@ -98,19 +113,51 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-fn work(job: &Loop<'_>, cx: &mut Context, (id, call): (&str, AgentCall), progress: &mut Progress) -> Ending {
+fn work(
+    job: &Loop<'_>,
+    cx: &mut Context,
+    (task, call): (InsideTask, AgentCall),
+    progress: &mut Progress,
+) -> Result<(Ending, Option<InForce>)> {
     let mut renewed = Instant::now();
-    let child = child(job, id, &call);
-    let ending = child::run(child, &job.stop, progress, || {
+    let mut child = child(job, task.task_id.as_str(), &call);
+    let everything = [Scope::everything()];
+    let opened = job
+        .sandboxes
+        .as_ref()
+        .map(|sandboxes| sandboxes.open(task, &everything, (&child.argv, &mut child.environment)));
+    let opened = opened.transpose()?;
+    child.sandbox = opened.as_ref().map(Opened::sandbox);
+    let ended = child::run(child, &job.stop, progress, || {
         if renewed.elapsed() >= RENEWAL {
             renewed = Instant::now();
             // A renewal that fails is tried again a minute later, long before the lease is over.
             ops::agent::renew(cx, &job.caller).ok();
         }
     });
-    // The prompt's file is needed until here.
-    drop(call.prompt);
-    ending
+    // The prompt's file, the socket and the private directories are needed until here.
+    drop((call.prompt, opened));
+    Ok(ended)
+}
+
+/// Says and records what confined the agent program, where the configuration asks for a sandbox.
+fn note_sandbox(
+    job: &Loop<'_>,
+    cx: &mut Context,
+    (id, in_force): (&str, Option<&InForce>),
+    step: &str,
+) -> Result<()> {
+    let (Some(sandboxes), Some(in_force)) = (&job.sandboxes, in_force) else { return Ok(()) };
+    let (message, metadata) = sandboxes.told(in_force);
+    say(&format!("{id}  {message}\n"));
+    let request = Note {
+        kind: SANDBOX_IN_FORCE.to_owned(),
+        message,
+        metadata,
+        project_id: job.project.clone(),
+        task_id: Some(id.to_owned()),
+    };
+    note(cx, &job.key(&format!("{step}_sandbox"))?, &request).map(|_| ())
 }
 
 fn child(job: &Loop<'_>, id: &str, call: &AgentCall) -> Child {
@@ -140,6 +187,7 @@ fn child(job: &Loop<'_>, id: &str, call: &AgentCall) -> Child {
         input: call.input.clone(),
         timeout: job.args.task_timeout,
         namespace: job.args.namespace,
+        sandbox: None,
     }
 }
 

@@ -11,7 +11,9 @@ use contract::domain::crew::token::LockToken;
 use contract::domain::limits;
 use contract::domain::scope::Scope;
 use contract::json::Value;
+use engine::supervisor::InForce;
 use ops::assignment::{issue, show};
+use ops::event::note as event;
 use ops::worklog::append;
 use ops::{Context, Error, Result, heartbeat, watchdog};
 
@@ -21,7 +23,9 @@ use super::files::Files;
 use super::report::Worked;
 use super::written;
 use crate::child::Child;
+use crate::confined::{Opened, SANDBOX_IN_FORCE, task_of_agent};
 use crate::env;
+use crate::output::say;
 
 /// An assignment that this worker holds.
 pub(super) struct Turn {
@@ -77,10 +81,13 @@ pub(super) fn work(worker: &Worker<'_>, cx: &mut Context, turn: &Turn) -> Result
     let begun = Instant::now();
     let command = command_line(worker);
     let mut worked = match begin(worker, cx, turn, &command) {
-        Ok((before, files)) => {
-            let ended =
-                child::run(child(worker, turn, &files), &turn.token, &worker.stop, beating(worker, cx, turn));
-            answer::answer(worker, cx, turn, &Left { before, files, ended, command })?
+        Ok(Begun { before, files, child, opened }) => {
+            let ended = child::run(child, &turn.token, &worker.stop, beating(worker, cx, turn));
+            note_sandbox(worker, cx, turn, ended.in_force.as_ref());
+            let worked = answer::answer(worker, cx, turn, &Left { before, files, ended, command })?;
+            // The result's file was in one of its directories.
+            drop(opened);
+            worked
         }
         // The assignment must not stay in progress: nothing works on it.
         Err(error) => answer::not_started(worker, cx, turn, (&command, error))?,
@@ -89,16 +96,45 @@ pub(super) fn work(worker: &Worker<'_>, cx: &mut Context, turn: &Turn) -> Result
     Ok(worked)
 }
 
-/// What is done before the command is started.
-fn begin(
-    worker: &Worker<'_>,
-    cx: &mut Context,
-    turn: &Turn,
-    command: &str,
-) -> Result<(Option<Snapshot>, Files)> {
-    let files = Files::write(&turn.packet)?;
+/// What is there before the command is started.
+struct Begun<'w> {
+    before: Option<Snapshot>,
+    files: Files,
+    child: Child,
+    opened: Option<Opened<'w>>,
+}
+
+fn begin<'w>(worker: &'w Worker<'_>, cx: &mut Context, turn: &Turn, command: &str) -> Result<Begun<'w>> {
+    let inside = || task_of_agent(&turn.ids.1, &turn.task_id, &worker.caller);
+    let place = match &worker.sandboxes {
+        Some(sandboxes) => sandboxes.directory(&inside()?)?,
+        None => std::env::temp_dir(),
+    };
+    let files = Files::write(&place, &turn.packet)?;
+    let mut child = child(worker, turn, &files);
+    let opened = match &worker.sandboxes {
+        Some(sandboxes) => {
+            Some(sandboxes.open(inside()?, &turn.scopes(), (&child.argv, &mut child.environment))?)
+        }
+        None => None,
+    };
+    child.sandbox = opened.as_ref().map(Opened::sandbox);
     note(worker, cx, turn, ("begin", written::begun(command)))?;
-    Ok((snapshot(worker, cx, turn)?, files))
+    Ok(Begun { before: snapshot(worker, cx, turn)?, files, child, opened })
+}
+
+/// Says and records what confined the command, where the configuration asks for a sandbox. The result does not depend on it.
+fn note_sandbox(worker: &Worker<'_>, cx: &mut Context, turn: &Turn, in_force: Option<&InForce>) {
+    let (Some(sandboxes), Some(in_force)) = (&worker.sandboxes, in_force) else { return };
+    let (message, metadata) = sandboxes.told(in_force);
+    say(&format!("{}  {message}\n", turn.task_id));
+    let kind = SANDBOX_IN_FORCE.to_owned();
+    let request =
+        event::Request { kind, message, metadata, project_id: None, task_id: Some(turn.ids.1.clone()) };
+    let key = worker.key(turn.number, "sandbox");
+    if let Err(error) = key.and_then(|key| event::note(cx, &key, &request).map(|_| ())) {
+        say(&format!("what confined the command could not be recorded: {error}\n"));
+    }
 }
 
 /// What is left when the command has ended.
@@ -145,6 +181,7 @@ fn child(worker: &Worker<'_>, turn: &Turn, files: &Files) -> Child {
         input: format!("{}\n", turn.packet).into_bytes(),
         timeout: worker.args.timeout.unwrap_or(limits::TASK_TIMEOUT_MAX),
         namespace: worker.args.namespace,
+        sandbox: None,
     }
 }
 
