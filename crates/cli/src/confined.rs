@@ -10,19 +10,21 @@ use contract::domain::confinement::{Ceiling, GitUse, Namespace, SandboxMode};
 use contract::domain::scope::Scope;
 use engine::inside::{Inside, TaskDoor, TaskDoors, bind};
 use engine::launcher::Launcher;
-use engine::sandbox::{Confined, Private, SandboxSettings, Wanted, of_child};
+use engine::sandbox::{self, Private, SandboxSettings, Wanted, of_child};
 use engine::supervisor::{InForce, Sandbox};
+use ops::context::Key;
+use ops::event::note;
 use ops::inside::{Acts, InsideTask};
-use ops::{Caller, Error, Result};
+use ops::{Caller, Context, Error, Result};
 use serde_json::{Value, json};
 
 use crate::app::Globals;
 use crate::inside::Answering;
-use crate::output::one_line;
+use crate::output::{one_line, say};
 use crate::{config, host};
 
 /// The kind of the event that records what confined a child.
-pub(crate) const SANDBOX_IN_FORCE: &str = "sandbox_in_force";
+const SANDBOX_IN_FORCE: &str = "sandbox_in_force";
 
 /// Only one child of a task runs at a time.
 const ONLY_ATTEMPT: &str = "1";
@@ -43,6 +45,14 @@ pub(crate) struct Asked<'a> {
     pub(crate) what: &'a str,
     pub(crate) git: GitUse,
     pub(crate) namespace: Namespace,
+}
+
+/// A task whose child was confined.
+pub(crate) struct Confined<'c> {
+    /// As people know it.
+    pub(crate) shown: &'c str,
+    pub(crate) id: &'c str,
+    pub(crate) project: Option<&'c str>,
 }
 
 /// The sandbox of one child. Its private directories and its socket go away with the value.
@@ -136,8 +146,27 @@ impl Sandboxes {
         Ok(opened)
     }
 
-    /// What is recorded about a child that was started.
-    pub(crate) fn told(&self, in_force: &InForce) -> (String, Value) {
+    /// Says and records what confines a child that was started.
+    pub(crate) fn note(
+        &self,
+        cx: &mut Context,
+        key: &Key,
+        task: &Confined<'_>,
+        in_force: &InForce,
+    ) -> Result<()> {
+        let (message, metadata) = self.told(in_force);
+        say(&format!("{}  {message}\n", task.shown));
+        let request = note::Request {
+            kind: SANDBOX_IN_FORCE.to_owned(),
+            message,
+            metadata,
+            project_id: task.project.map(str::to_owned),
+            task_id: Some(task.id.to_owned()),
+        };
+        note::note(cx, key, &request).map(|_| ())
+    }
+
+    fn told(&self, in_force: &InForce) -> (String, Value) {
         let parts = in_force.sandbox.iter().flat_map(|sandbox| sandbox.parts());
         let parts: BTreeMap<&str, String> = parts.map(|(name, part)| (name, part.to_string())).collect();
         let missing = in_force.sandbox.as_ref().map(|sandbox| sandbox.missing()).unwrap_or_default();
@@ -170,7 +199,7 @@ pub(crate) fn task_of_agent(id: &str, name: &str, agent: &Caller) -> Result<Insi
     Ok(InsideTask { task_id, name, reference, acts: Acts::ForAgent(agent.clone()) })
 }
 
-fn inside(task: InsideTask, wanted: &Wanted<'_>, confined: &Confined) -> Inside {
+fn inside(task: InsideTask, wanted: &Wanted<'_>, confined: &sandbox::Confined) -> Inside {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     Inside {
         task,

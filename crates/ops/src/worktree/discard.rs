@@ -84,12 +84,9 @@ impl Seen {
     /// What a person decides. `None` if nothing is lost.
     fn action(&self) -> Option<Action> {
         let record = &self.clone.worktree;
-        let lost = self.loss.told();
-        let lost = lost.trim_end();
-        let question = format!(
-            "Discard the clone of `{}` of {} in {}.\n{lost}",
-            record.name, record.run_id, self.clone.directory
-        );
+        let (lost, place) = (self.loss.told(), &self.clone.directory);
+        let (name, run, lost) = (&record.name, &record.run_id, lost.trim_end());
+        let question = format!("Discard the clone of `{name}` of {run} in {place}.\n{lost}");
         self.clone.standing.may_have_work().then(|| Action::new(Discard::NAME, question))
     }
 }

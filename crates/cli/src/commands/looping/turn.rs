@@ -8,7 +8,6 @@ use contract::domain::code::ErrorCode;
 use contract::domain::scope::Scope;
 use contract::domain::time::contract_duration;
 use engine::supervisor::InForce;
-use ops::event::note::{Request as Note, note};
 use ops::inside::InsideTask;
 use ops::resume::peek;
 use ops::task::set_status::{Request as Move, set_status};
@@ -21,7 +20,7 @@ use super::tally::Outcome;
 use super::verdict::{Verdict, judge};
 use super::{Loop, prompt};
 use crate::child::Child;
-use crate::confined::{Opened, SANDBOX_IN_FORCE, task_of_agent};
+use crate::confined::{Confined, Opened, task_of_agent};
 use crate::env;
 use crate::output::{one_line, say};
 use crate::persona::{self, Persona};
@@ -81,7 +80,11 @@ fn attempts(
                 return Err(error);
             }
         };
-        note_sandbox(job, cx, (&task.id, in_force.as_ref()), &format!("{number}_{attempt}"))?;
+        if let (Some(sandboxes), Some(in_force)) = (&job.sandboxes, &in_force) {
+            let key = job.key(&format!("{number}_{attempt}_sandbox"))?;
+            let confined = Confined { shown: &task.id, id: &task.id, project: job.project.as_deref() };
+            sandboxes.note(cx, &key, &confined, in_force)?;
+        }
         if let Ending::NotStarted(why) = &ending {
             give_back(job, cx, number)?;
             return Err(child::unstartable(job.command.name(), why));
@@ -138,26 +141,6 @@ fn work(
     // The prompt's file, the socket and the private directories are needed until here.
     drop((call.prompt, opened));
     Ok(ended)
-}
-
-/// Says and records what confined the agent program, where the configuration asks for a sandbox.
-fn note_sandbox(
-    job: &Loop<'_>,
-    cx: &mut Context,
-    (id, in_force): (&str, Option<&InForce>),
-    step: &str,
-) -> Result<()> {
-    let (Some(sandboxes), Some(in_force)) = (&job.sandboxes, in_force) else { return Ok(()) };
-    let (message, metadata) = sandboxes.told(in_force);
-    say(&format!("{id}  {message}\n"));
-    let request = Note {
-        kind: SANDBOX_IN_FORCE.to_owned(),
-        message,
-        metadata,
-        project_id: job.project.clone(),
-        task_id: Some(id.to_owned()),
-    };
-    note(cx, &job.key(&format!("{step}_sandbox"))?, &request).map(|_| ())
 }
 
 fn child(job: &Loop<'_>, id: &str, call: &AgentCall) -> Child {

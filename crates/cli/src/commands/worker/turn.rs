@@ -1,6 +1,7 @@
 //! One assignment: taken, worked on with heartbeats, and answered with a result.
 
 mod answer;
+mod begin;
 mod verdict;
 
 use std::time::{Duration, Instant};
@@ -8,12 +9,9 @@ use std::time::{Duration, Instant};
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::crew::token::LockToken;
-use contract::domain::limits;
 use contract::domain::scope::Scope;
 use contract::json::Value;
-use engine::supervisor::InForce;
-use ops::assignment::{issue, show};
-use ops::event::note as event;
+use ops::assignment::issue;
 use ops::worklog::append;
 use ops::{Context, Error, Result, heartbeat, watchdog};
 
@@ -22,10 +20,9 @@ use super::child::{self, Ended, Hold};
 use super::files::Files;
 use super::report::Worked;
 use super::written;
-use crate::child::Child;
-use crate::confined::{Opened, SANDBOX_IN_FORCE, task_of_agent};
-use crate::env;
+use crate::confined::Confined;
 use crate::output::say;
+use begin::{Begun, begin};
 
 /// An assignment that this worker holds.
 pub(super) struct Turn {
@@ -83,7 +80,14 @@ pub(super) fn work(worker: &Worker<'_>, cx: &mut Context, turn: &Turn) -> Result
     let mut worked = match begin(worker, cx, turn, &command) {
         Ok(Begun { before, files, child, opened }) => {
             let ended = child::run(child, &turn.token, &worker.stop, beating(worker, cx, turn));
-            note_sandbox(worker, cx, turn, ended.in_force.as_ref());
+            if let (Some(sandboxes), Some(in_force)) = (&worker.sandboxes, &ended.in_force) {
+                let task = Confined { shown: &turn.task_id, id: &turn.ids.1, project: None };
+                let key = worker.key(turn.number, "sandbox");
+                // The result does not depend on it.
+                if let Err(error) = key.and_then(|key| sandboxes.note(cx, &key, &task, in_force)) {
+                    say(&format!("what confined the command could not be recorded: {error}\n"));
+                }
+            }
             let worked = answer::answer(worker, cx, turn, &Left { before, files, ended, command })?;
             // The result's file was in one of its directories.
             drop(opened);
@@ -94,47 +98,6 @@ pub(super) fn work(worker: &Worker<'_>, cx: &mut Context, turn: &Turn) -> Result
     };
     worked.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(worked)
-}
-
-/// What is there before the command is started.
-struct Begun<'w> {
-    before: Option<Snapshot>,
-    files: Files,
-    child: Child,
-    opened: Option<Opened<'w>>,
-}
-
-fn begin<'w>(worker: &'w Worker<'_>, cx: &mut Context, turn: &Turn, command: &str) -> Result<Begun<'w>> {
-    let inside = || task_of_agent(&turn.ids.1, &turn.task_id, &worker.caller);
-    let place = match &worker.sandboxes {
-        Some(sandboxes) => sandboxes.directory(&inside()?)?,
-        None => std::env::temp_dir(),
-    };
-    let files = Files::write(&place, &turn.packet)?;
-    let mut child = child(worker, turn, &files);
-    let opened = match &worker.sandboxes {
-        Some(sandboxes) => {
-            Some(sandboxes.open(inside()?, &turn.scopes(), (&child.argv, &mut child.environment))?)
-        }
-        None => None,
-    };
-    child.sandbox = opened.as_ref().map(Opened::sandbox);
-    note(worker, cx, turn, ("begin", written::begun(command)))?;
-    Ok(Begun { before: snapshot(worker, cx, turn)?, files, child, opened })
-}
-
-/// Says and records what confined the command, where the configuration asks for a sandbox. The result does not depend on it.
-fn note_sandbox(worker: &Worker<'_>, cx: &mut Context, turn: &Turn, in_force: Option<&InForce>) {
-    let (Some(sandboxes), Some(in_force)) = (&worker.sandboxes, in_force) else { return };
-    let (message, metadata) = sandboxes.told(in_force);
-    say(&format!("{}  {message}\n", turn.task_id));
-    let kind = SANDBOX_IN_FORCE.to_owned();
-    let request =
-        event::Request { kind, message, metadata, project_id: None, task_id: Some(turn.ids.1.clone()) };
-    let key = worker.key(turn.number, "sandbox");
-    if let Err(error) = key.and_then(|key| event::note(cx, &key, &request).map(|_| ())) {
-        say(&format!("what confined the command could not be recorded: {error}\n"));
-    }
 }
 
 /// What is left when the command has ended.
@@ -149,40 +112,6 @@ fn command_line(worker: &Worker<'_>) -> String {
     let words: Vec<String> =
         worker.args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     written::scrubbed(&words.join(" "))
-}
-
-/// The files in scope before the command began.
-fn snapshot(worker: &Worker<'_>, cx: &mut Context, turn: &Turn) -> Result<Option<Snapshot>> {
-    let request = show::Request { run: worker.run.clone(), task: turn.task_id.clone() };
-    Ok(show::show(cx, &request)?.snapshot)
-}
-
-fn child(worker: &Worker<'_>, turn: &Turn, files: &Files) -> Child {
-    let mut environment = env::inherited();
-    // What the command calls must find the same store, under the same identity.
-    let own = [
-        ("WRIT_DB", worker.store.clone().into_os_string()),
-        ("WRIT_AGENT", worker.caller.agent.as_str().into()),
-        ("WRIT_OUTPUT", "json".into()),
-        ("WRIT_RUN", turn.ids.0.clone().into()),
-        ("WRIT_TASK", turn.ids.1.clone().into()),
-        ("WRIT_RUN_ID", worker.run.clone().into()),
-        ("WRIT_TASK_ID", turn.task_id.clone().into()),
-        ("WRIT_ASSIGNMENT", turn.token.to_string().into()),
-        ("WRIT_PACKET", files.packet().into_os_string()),
-        ("WRIT_RESULT", files.result().into_os_string()),
-        ("WRIT_WORKSPACE", turn.workspace.clone().into()),
-    ];
-    environment.extend(own.map(|(name, value)| (name.into(), value)));
-    Child {
-        argv: worker.args.command.clone(),
-        directory: worker.workspace.clone(),
-        environment,
-        input: format!("{}\n", turn.packet).into_bytes(),
-        timeout: worker.args.timeout.unwrap_or(limits::TASK_TIMEOUT_MAX),
-        namespace: worker.args.namespace,
-        sandbox: None,
-    }
 }
 
 /// Sends heartbeats at the interval of the assignment, and more often if its timeout is short.
