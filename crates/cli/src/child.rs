@@ -10,7 +10,7 @@ use contract::domain::confinement::{Namespace, SandboxMode};
 use contract::domain::limits::POLL_INTERVAL;
 use engine::StopSignal;
 use engine::launcher::{Bounds, Wish};
-use engine::supervisor::{LaunchSpec, Stdin};
+use engine::supervisor::{LaunchSpec, Sandbox, Stdin};
 use ops::{Error, Result};
 
 use crate::output::say;
@@ -25,6 +25,7 @@ pub(crate) struct Child {
     pub(crate) input: Vec<u8>,
     pub(crate) timeout: Duration,
     pub(crate) namespace: Namespace,
+    pub(crate) sandbox: Option<Box<Sandbox>>,
 }
 
 impl Child {
@@ -35,6 +36,7 @@ impl Child {
         let mut spec =
             LaunchSpec { cwd: self.directory, env: self.environment, stdin, ..host::program(self.argv) };
         spec.confinement.namespace = self.namespace;
+        spec.confinement.sandbox = self.sandbox;
         (spec, bounds)
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::code::ErrorCode;
-use contract::domain::confinement::Namespace;
+use contract::domain::confinement::{GitUse, Namespace};
 use contract::domain::id::{Attempt, Id, Minter, mint};
 use contract::domain::limits;
 use contract::domain::principal::Action;
@@ -589,6 +589,10 @@ pub(crate) fn stop_on_signals() -> Result<StopSignal> {
 /// Whether a command's processes live in a pid namespace of their own.
 pub(crate) fn namespace(text: &str) -> std::result::Result<Namespace, String> {
     Namespace::parse(text).ok_or_else(|| "use on or off".to_owned())
+}
+
+pub(crate) fn git_use(text: &str) -> std::result::Result<GitUse, String> {
+    GitUse::parse(text).ok_or_else(|| "use read or commit".to_owned())
 }
 
 /// A length of time on the command line.

@@ -5,6 +5,7 @@ mod child;
 mod clock;
 mod commands;
 mod config;
+mod confined;
 mod crash;
 mod env;
 mod exit;

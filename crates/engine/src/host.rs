@@ -22,7 +22,7 @@ use contract::domain::run::{NewRun, Owner, Run, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::task::Task;
 use contract::domain::trust::ProjectCommands;
-use contract::domain::worktree::WorktreeRecord;
+use contract::domain::worktree::{Loss, Standing, WorktreeRecord};
 use contract::intake::Executors;
 use ops::host::{
     CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, KeptWorktree, LogPiece,
@@ -243,8 +243,10 @@ impl Host for LocalHost {
     }
 
     fn calling_attempt(&self) -> Option<Id<Attempt>> {
-        let inside = self.door.inside().map(|inside| inside.attempt.clone());
-        inside.or_else(|| crate::supervisor::marked_ancestor().map(|marked| marked.marker.attempt))
+        match self.door.inside() {
+            Some(inside) => inside.attempt.clone(),
+            None => crate::supervisor::marked_ancestor().map(|marked| marked.marker.attempt),
+        }
     }
 
     fn ceiling(&self) -> Option<Ceiling> {
@@ -410,6 +412,28 @@ impl Host for LocalHost {
         }
     }
 
+    fn worktree_loss(&self, record: &WorktreeRecord, mark: &Id<Attempt>) -> Result<(Standing, Loss)> {
+        let environment = self.door.environment();
+        let runner = Runner { launcher: &*self.launcher, environment: &environment, mark: mark.clone() };
+        let clones = self.door.worktrees();
+        let clone = clones.of_task(record).map_err(worktree_error)?;
+        clones.loss(&runner, &clone).map_err(worktree_error)
+    }
+
+    fn discard_worktree(
+        &self,
+        record: &WorktreeRecord,
+        seen: (&Standing, &Loss),
+        mark: &Id<Attempt>,
+    ) -> Result<Option<String>> {
+        let environment = self.door.environment();
+        let runner = Runner { launcher: &*self.launcher, environment: &environment, mark: mark.clone() };
+        let clones = self.door.worktrees();
+        let clone = clones.of_task(record).map_err(worktree_error)?;
+        let bundle = clones.discard_with_work(&runner, &clone, seen).map_err(worktree_error)?;
+        Ok(bundle.map(|path| path.to_string_lossy().into_owned()))
+    }
+
     fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>> {
         let argv: Vec<OsString> = question.argv.iter().map(OsString::from).collect();
         let marker = Marker { attempt: mark.clone(), owner: self.launcher.identity() };
@@ -498,6 +522,13 @@ fn worktree_error(fault: worktree::Fault) -> Error {
     match fault {
         worktree::Fault::Busy(_) => Error::new(ErrorCode::Busy, message).hint("try again"),
         worktree::Fault::Damaged(_) => Error::new(ErrorCode::Corrupt, message),
+        worktree::Fault::Gone(_) => Error::new(ErrorCode::NotFound, message),
+        worktree::Fault::Changed => Error::new(ErrorCode::VersionConflict, message)
+            .hint("repeat the command; it shows what is there now"),
+        worktree::Fault::Underway(_) | worktree::Fault::BeingMade => {
+            Error::new(ErrorCode::WrongState, message)
+        }
+        worktree::Fault::TooManyDiscarded(_) => Error::new(ErrorCode::TooLarge, message),
         _ => Error::new(ErrorCode::Io, message),
     }
 }

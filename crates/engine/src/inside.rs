@@ -20,7 +20,8 @@ const ADDRESS_BYTES_MAX: usize = 107;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inside {
     pub task: InsideTask,
-    pub attempt: AttemptId,
+    /// `None` where no run works on the task: its program closes it itself.
+    pub attempt: Option<AttemptId>,
     pub ceiling: Ceiling,
     /// Credentials of the user that it may read.
     pub credentials: Vec<PathBuf>,
@@ -38,7 +39,7 @@ pub trait TaskDoors: Send + Sync {
 pub trait TaskDoor {}
 
 /// Binds a socket to a path of any length.
-pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
+pub fn bind(path: &Path) -> io::Result<UnixListener> {
     through_directory(path, |short| UnixListener::bind(short))
 }
 

@@ -296,6 +296,7 @@ fn run_one(
     }
     let ended = launcher::run(place.launcher, spec, bounds, &mut |seen| {
         match seen {
+            Seen::Started(_) => {}
             Seen::Stdout(bytes) => watched.take_stdout(bytes),
             Seen::Stderr(bytes) => watched.tail.stderr(bytes),
             Seen::Tick => return if goes_on() { Wish::GoOn } else { Wish::Kill },

@@ -4,6 +4,7 @@
 //! its working tree. writ's git never reads the configuration of the first, because the task could have written it.
 
 mod again;
+mod discard;
 mod keep;
 mod landing;
 mod merge;
@@ -50,6 +51,16 @@ pub enum Fault {
     Uncommitted(String),
     #[error("{} clones are kept, and all of them are needed", limits::WORKTREES_MAX)]
     TooMany,
+    #[error("{max} discarded clones are kept (DISCARDED_MAX); delete bundles in {0} that nobody needs", max = limits::DISCARDED_MAX)]
+    TooManyDiscarded(String),
+    #[error("there is no clone of `{0}`")]
+    Gone(String),
+    #[error("it was changed meanwhile, so nothing was done")]
+    Changed,
+    #[error("its merge was interrupted; `writ run --continue {0}` ends it")]
+    Underway(String),
+    #[error("it is being made")]
+    BeingMade,
     #[error("no {0} free ports are left")]
     NoPorts(u16),
     #[error("{0} is a git repository of its own, whose files cannot be merged")]
@@ -92,6 +103,12 @@ impl Worktrees {
     /// Every clone whose record can be read, sorted by run and task.
     pub fn list(&self) -> Result<Vec<Worktree>, Fault> {
         Ok(self.directories()?.into_iter().filter_map(|clone| Worktree::read(&clone).ok()).collect())
+    }
+
+    /// The clone that has this record.
+    pub fn of_task(&self, record: &WorktreeRecord) -> Result<Worktree, Fault> {
+        let found = self.list()?.into_iter().find(|clone| clone.record.task_id == record.task_id);
+        found.ok_or_else(|| Fault::Gone(record.name.clone()))
     }
 
     /// Every other directory that is here, and why: clones whose record cannot be read, and what removals left.

@@ -27,7 +27,7 @@ use contract::domain::scope::{Links, Scope};
 use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
 use contract::domain::trust::ProjectCommands;
-use contract::domain::worktree::{Standing, WorktreeRecord};
+use contract::domain::worktree::{Loss, Standing, WorktreeRecord};
 use contract::intake::Executors;
 use contract::json::{Value, json};
 use contract::plan::PlanTask;
@@ -161,6 +161,20 @@ pub trait Host {
     fn remove_worktree(&self, _: &WorktreeRecord, _: &Id<Attempt>) -> Result<bool> {
         Ok(false)
     }
+    /// What would be lost with a clone. Refused while somebody makes or merges it.
+    fn worktree_loss(&self, record: &WorktreeRecord, _: &Id<Attempt>) -> Result<(Standing, Loss)> {
+        Err(no_clone(&record.name))
+    }
+    /// Takes a clone away with its work, if that is still as it was seen, and deletes it. Returns the bundle in which the
+    /// work is kept.
+    fn discard_worktree(
+        &self,
+        record: &WorktreeRecord,
+        _: (&Standing, &Loss),
+        _: &Id<Attempt>,
+    ) -> Result<Option<String>> {
+        Err(no_clone(&record.name))
+    }
     /// Runs a program of the caller's with this input, and returns what it printed.
     fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>>;
     /// Which programs act for agents, as configured for documents of this directory.
@@ -175,6 +189,10 @@ pub trait Host {
 
 fn no_snapshots() -> Error {
     Error::new(ErrorCode::NotFound, "no snapshots are kept here")
+}
+
+fn no_clone(name: &str) -> Error {
+    Error::new(ErrorCode::NotFound, format!("there is no clone of `{name}`"))
 }
 
 /// A rollback of the files of some attempts.

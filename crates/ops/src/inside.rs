@@ -23,9 +23,16 @@ pub struct InsideTask {
     pub name: String,
     /// Its name in operator documents, such as `T-2`.
     pub reference: String,
-    pub run_id: RunId,
-    /// How deep its run is.
-    pub depth: u32,
+    pub acts: Acts,
+}
+
+/// For whom the program acts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Acts {
+    /// For the engine that works this run, which is so deep.
+    InRun { run_id: RunId, depth: u32 },
+    /// For the agent that holds the task, in whose name its claim is.
+    ForAgent(Caller),
 }
 
 /// What a command that is not open is told.
@@ -63,11 +70,18 @@ pub fn call(
         Error::new(ErrorCode::InvalidInput, error.to_string())
     };
     let request_id = RequestId::parse(&request_id).map_err(invalid)?;
-    let key = Key { caller: Caller::of(&Principal::Executor(caller.task_id.clone())), request_id };
+    let key = Key { caller: caller.caller(), request_id };
     (entry.call)(cx, Some(&key), request)
 }
 
 impl InsideTask {
+    fn caller(&self) -> Caller {
+        match &self.acts {
+            Acts::InRun { .. } => Caller::of(&Principal::Executor(self.task_id.clone())),
+            Acts::ForAgent(agent) => agent.clone(),
+        }
+    }
+
     /// The request as this caller may make it: about its own task, whatever it left open.
     fn permitted(&self, verb: &str, request: Value) -> Result<Value> {
         if ABOUT_DOCUMENTS.contains(&verb) {
@@ -78,32 +92,38 @@ impl InsideTask {
             return Ok(request);
         };
         let own = json!(self.task_id);
-        match verb {
-            resume::Resume::NAME => {
+        let run = match &self.acts {
+            Acts::InRun { run_id, depth } => Some((run_id, *depth)),
+            Acts::ForAgent(_) => None,
+        };
+        match (verb, run) {
+            (resume::Resume::NAME, _) => {
                 fields.insert("only_task".to_owned(), own);
             }
-            resume::peek::Peek::NAME => {
-                fields.insert("only_task".to_owned(), own.clone());
-                fields.insert("agent".to_owned(), own);
+            (resume::peek::Peek::NAME, _) => {
+                fields.insert("only_task".to_owned(), own);
+                fields.insert("agent".to_owned(), json!(self.caller().agent.as_str()));
             }
-            task::get::Get::NAME | task::complete::Complete::NAME => self.settle(&mut fields, "id", true)?,
-            event::note::Note::NAME => {
+            (task::get::Get::NAME | task::complete::Complete::NAME, _) => {
+                self.settle(&mut fields, "id", true)?;
+            }
+            (event::note::Note::NAME, _) => {
                 self.settle(&mut fields, "task_id", false)?;
                 fields.remove("project_id");
             }
-            push::Push::NAME => {
+            (push::Push::NAME, _) => {
                 self.settle(&mut fields, "task_id", false)?;
                 self.settle_memories(&mut fields)?;
             }
-            heartbeat::Send::NAME => {
+            (heartbeat::Send::NAME, Some((run_id, _))) => {
                 self.settle(&mut fields, "task", true)?;
                 fields.insert("task".to_owned(), json!(self.reference));
-                fields.insert("run".to_owned(), json!(self.run_id));
+                fields.insert("run".to_owned(), json!(run_id));
                 fields.remove("token");
             }
-            run::submit::Submit::NAME => {
-                fields.insert("depth".to_owned(), json!(self.depth.saturating_add(1)));
-                fields.insert("parent_run".to_owned(), json!(self.run_id));
+            (run::submit::Submit::NAME, Some((run_id, depth))) => {
+                fields.insert("depth".to_owned(), json!(depth.saturating_add(1)));
+                fields.insert("parent_run".to_owned(), json!(run_id));
                 fields.insert("parent_task".to_owned(), own);
             }
             _ => return Err(not_open(verb)),

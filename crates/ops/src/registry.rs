@@ -102,6 +102,8 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<worktree::list::List>(),
     Entry::of::<worktree::gc::Gc>(),
     Entry::of::<worktree::gc::Preview>(),
+    Entry::of::<worktree::discard::Discard>(),
+    Entry::of::<worktree::discard::Preview>(),
     Entry::of::<transfer::backup::Backup>(),
     Entry::of::<transfer::export::Export>(),
     Entry::of::<transfer::import::Import>(),

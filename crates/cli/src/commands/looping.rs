@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use contract::domain::code::ErrorCode;
-use contract::domain::confinement::Namespace;
+use contract::domain::confinement::{GitUse, Namespace};
 use contract::domain::request::RequestId;
 use engine::StopSignal;
 use ops::context::Key;
@@ -27,7 +27,7 @@ use ops::{Caller, Context, Error, Result};
 use serde_json::json;
 
 use crate::app::Globals;
-use crate::child::without_sandbox;
+use crate::confined::{Asked, Sandboxes};
 use crate::host;
 use crate::local::LocalCommand;
 use crate::output::{Output, say};
@@ -41,6 +41,7 @@ pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("loop", Surfac
     after_help = "Agent programs:\n  claude, codex, gemini and opencode are called in their own headless way, also behind a path or `env X=1`, with the \
                   context on standard input. Any other program gets the context on standard input. {prompt_file}, {task_id} \
                   and {project} in its arguments are replaced; with {prompt_file} the context is in that file instead.\n\n\
+                  With `[sandbox] mode` in the configuration the program is confined to the project, with a HOME of its own.\n\n\
                   The exit code is 0 also if a task failed: the answer counts them.\n\n\
                   Examples:\n  writ loop --command codex --project-dir .\n  writ loop --command \"my-agent --file {prompt_file}\" --max-tasks 3 --dry-run"
 )]
@@ -81,6 +82,9 @@ pub(crate) struct Args {
     /// Whether processes live in a pid namespace of their own; off for sudo and containers
     #[arg(long, value_name = "on|off", default_value = "on", value_parser = host::namespace)]
     namespace: Namespace,
+    /// What the agent program may do with the project's repository, where it is in a sandbox: read it, or commit
+    #[arg(long, value_name = "read|commit", default_value = "read", value_parser = host::git_use)]
+    git: GitUse,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -101,6 +105,8 @@ struct Loop<'l> {
     stop: StopSignal,
     /// What the request ids of this loop begin with.
     name: String,
+    /// `None` where agent programs are not confined.
+    sandboxes: Option<Sandboxes>,
 }
 
 impl Loop<'_> {
@@ -115,12 +121,13 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     if let Some(Command::Stats(args)) = &args.inner {
         return stats::run(args, globals, output);
     }
-    let job = prepare::prepared(args, globals)?;
+    let mut job = prepare::prepared(args, globals)?;
     if args.dry_run {
         let report = dry_run::report(&job, globals)?;
         return Ok(output.answer(&report, || report.planned()));
     }
-    without_sandbox("writ loop")?;
+    let asked = Asked { what: "writ loop", git: args.git, namespace: args.namespace };
+    job.sandboxes = Sandboxes::configured(globals, &job.directory, &asked)?;
     let mut cx = host::open(globals)?;
     // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
     engine::supervisor::become_subreaper().ok();

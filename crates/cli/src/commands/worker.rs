@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
-use contract::domain::confinement::Namespace;
+use contract::domain::confinement::{GitUse, Namespace};
 use contract::domain::request::RequestId;
 use contract::operator::Outcome;
 use engine::StopSignal;
@@ -24,7 +24,7 @@ use ops::{Caller, Context, Error, Result};
 use serde_json::json;
 
 use crate::app::Globals;
-use crate::child::without_sandbox;
+use crate::confined::{Asked, Sandboxes};
 use crate::host;
 use crate::local::LocalCommand;
 use crate::output::{Format, Output, one_line, say};
@@ -40,7 +40,8 @@ pub(crate) enum Command {
     /// The command runs in the run's workspace. It reads the assignment packet on standard input and in the file
     /// WRIT_PACKET; WRIT_RUN_ID, WRIT_TASK_ID and WRIT_ASSIGNMENT (the token) name the assignment, and the file WRIT_RESULT
     /// may take fields of the result. Heartbeats are sent while it runs. If it exits with 0 and the task's checks pass,
-    /// the task is done; otherwise it is blocked, with a code and the next step in its worklog.
+    /// the task is done; otherwise it is blocked, with a code and the next step in its worklog. With `[sandbox] mode` in the
+    /// configuration the command is confined to the task's lock scope, with a HOME of its own.
     Run(RunArgs),
 }
 
@@ -103,6 +104,8 @@ struct Worker<'w> {
     stop: StopSignal,
     /// What the request ids of this worker begin with.
     name: String,
+    /// `None` where commands are not confined.
+    sandboxes: Option<Sandboxes>,
 }
 
 impl Worker<'_> {
@@ -119,9 +122,10 @@ impl Worker<'_> {
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let Command::Run(args) = command;
-    without_sandbox("writ worker run")?;
     let mut cx = host::open_existing(globals)?;
-    let worker = prepare::prepared(args, globals, &mut cx)?;
+    let mut worker = prepare::prepared(args, globals, &mut cx)?;
+    let asked = Asked { what: "writ worker run", git: GitUse::Read, namespace: args.namespace };
+    worker.sandboxes = Sandboxes::configured(globals, &worker.workspace, &asked)?;
     // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
     engine::supervisor::become_subreaper().ok();
     ops::epoch::program::enter(&mut cx, &worker.caller, "worker run")?;

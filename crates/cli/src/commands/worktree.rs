@@ -2,9 +2,10 @@
 
 use std::process::ExitCode;
 
-use contract::domain::worktree::Standing;
+use contract::domain::worktree::{Standing, part_name};
 use ops::Result;
 use ops::host::WorktreeLeftover;
+use ops::worktree::discard::{self, Discard};
 use ops::worktree::gc::{self, Gc, Preview};
 use ops::worktree::list::{self, List, Row};
 
@@ -32,6 +33,22 @@ Examples:
         #[arg(long)]
         dry_run: bool,
     },
+    /// Remove a clone together with work that is not merged
+    #[command(
+        after_help = "If the clone has work that is not merged, a person confirms it at a terminal, or a token decides. Commits and changed files
+are kept in a git bundle, and the answer says how to get them back. Ignored files are lost.
+
+Examples:
+  writ worktree discard parser --dry-run
+  writ worktree discard parser"
+    )]
+    Discard {
+        /// The task: an id, a unique prefix of it, its id in a plan, or RUN/TASK
+        task: String,
+        /// Show what would be lost, but change nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
 }
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
@@ -49,7 +66,37 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             };
             Ok(output.answer(&answer, || collected(&answer)))
         }
+        Command::Discard { task, dry_run } => {
+            let request = discard::Request { task: task.clone() };
+            let answer = if *dry_run {
+                host::call_existing::<discard::Preview>(globals, &request)?
+            } else {
+                host::call_existing::<Discard>(globals, &request)?
+            };
+            Ok(output.answer(&answer, || discarded(&answer)))
+        }
     }
+}
+
+fn discarded(answer: &discard::Answer) -> String {
+    let record = &answer.worktree;
+    let (run, name) = (&record.run_id, one_line(&record.name));
+    if answer.dry_run {
+        let lost = if answer.standing.may_have_work() {
+            answer.loss.told().lines().map(|line| format!("{}\n", one_line(line))).collect()
+        } else {
+            "nothing but ignored files would be lost\n".to_owned()
+        };
+        return format!("{lost}would be discarded: {run}  {name}\n");
+    }
+    let mut text = format!("discarded: {run}  {name}\n");
+    if let Some(bundle) = &answer.bundle {
+        let branch = format!("discarded:writ/{}", part_name(&record.name));
+        let words = ["git", "-C", &record.workspace, "fetch", bundle, &branch];
+        let line = shlex::try_join(words).unwrap_or_default();
+        text.push_str(&format!("hint: `{}` brings its work back as a branch\n", one_line(&line)));
+    }
+    text
 }
 
 fn listed(answer: &list::Answer) -> String {
@@ -96,7 +143,7 @@ fn collected(answer: &gc::Answer) -> String {
     text.extend(answer.leftovers.iter().map(left));
     if !answer.kept.is_empty() {
         text.push_str(
-            "hint: to discard a clone with its work, delete its directory; `writ worktree list` shows it\n",
+            "hint: `writ worktree discard TASK` removes a clone together with work that is not merged\n",
         );
     }
     text.push_str(&format!(

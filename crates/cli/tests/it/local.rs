@@ -57,6 +57,10 @@ impl Door for TestDoor {
         engine::snapshots::Snapshots::at(self.logs.with_extension("snapshots"))
     }
 
+    fn worktrees(&self) -> engine::worktree::Worktrees {
+        engine::worktree::Worktrees::at(self.logs.with_extension("worktrees"))
+    }
+
     fn settings(&self, _: &Path, how: &HowToWork) -> Result<Settings> {
         std::fs::create_dir_all(&self.logs).unwrap();
         Ok(Settings {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::{Cli, eventually};
 
+use crate::decisions::decide;
 use crate::sandbox::has_sandbox;
 
 const SOON: Duration = Duration::from_secs(60);
@@ -492,4 +493,81 @@ fn a_clone_that_cannot_be_removed_does_not_keep_the_others() {
     assert!(told.contains("a: git update-ref: no") && told.ends_with("1 of 2 clones removed\n"), "{told}");
     cli.run(["worktree", "gc"]).success();
     assert_eq!(cli.run(["worktree", "list", "--output", "text"]).success().stdout, "no clones are kept\n");
+}
+
+/// What a task left that could not be merged, committed and not.
+fn unmerged() -> Cli {
+    let cli = project();
+    let script = "git commit -q --allow-empty -m 'its commit'; echo left > left; echo built > built; exit 1";
+    let setup = "setup = [[\"git\", \"config\", \"user.name\", \"T\"], [\"git\", \"config\", \"user.email\", \"t@example.com\"]]";
+    plan(&cli, &format!("{UNCONFINED}\n{setup}"), &[task("lost", script, "writes = [\".\"]")]);
+    assert_eq!(worked(&cli)[0][1], "failed");
+    cli
+}
+
+#[test]
+fn a_clone_with_unmerged_work_is_discarded_by_a_person_and_can_be_brought_back() {
+    let cli = unmerged();
+    let before = clones(&cli);
+    let shown =
+        cli.run(["worktree", "discard", "lost", "--dry-run", "--output", "text"]).success().stdout.clone();
+    assert!(shown.contains("its commit") && shown.contains("  left\n"), "{shown}");
+    assert!(shown.contains("1 changed file:") && shown.contains("Ignored files are lost"), "{shown}");
+    // Nobody but a person, or a token of one, loses work.
+    let refused = cli.run(["worktree", "discard", "lost", "--output", "json"]);
+    assert_eq!(refused.json()["error_code"], "DENIED", "{refused}");
+    assert_eq!(clones(&cli), before);
+    let discarded = decide(&cli, &["worktree", "discard", "lost", "--output", "json"]).success().json();
+    assert!(clones(&cli).is_empty());
+    assert_eq!(git(&cli, &["for-each-ref", "refs/writ"]), "");
+    let bundle = discarded["data"]["bundle"].as_str().unwrap();
+    git(&cli, &["fetch", "-q", bundle, "discarded:back"]);
+    assert_eq!(git(&cli, &["show", "back:left"]), "left");
+    assert_eq!(git(&cli, &["log", "--format=%s", "main..back"]), "lost: discarded\nits commit");
+    let events = cli
+        .run(["events", "list", "--all", "--limit", "200", "--output", "json"])
+        .success()
+        .json()
+        .to_string();
+    assert!(events.contains("worktree_discard_begun") && events.contains("worktree_discarded"), "{events}");
+    assert!(events.contains("service.token.") || events.contains("token."), "{events}");
+    let again = cli.run(["worktree", "discard", "lost", "--output", "json"]);
+    assert_eq!(again.json()["error_code"], "NOT_FOUND", "{again}");
+    cli.run(["audit", "verify", "--replay"]).success();
+}
+
+#[test]
+fn a_task_whose_clone_was_discarded_begins_anew() {
+    let cli = unmerged();
+    decide(&cli, &["worktree", "discard", "lost"]).success();
+    cli.call(["retry", "lost"]).deadline(SOON).run().fails_with(1);
+    assert_eq!(clones(&cli).len(), 1);
+    // A clone that cannot be compared is discarded too, and the question says what that means.
+    let listed = cli.run(["worktree", "list", "--output", "json"]).success().json();
+    let tree = listed["data"]["worktrees"][0]["directory"].as_str().unwrap().to_owned();
+    fs::remove_dir_all(std::path::Path::new(&tree).join(".git")).unwrap();
+    let shown =
+        cli.run(["worktree", "discard", "lost", "--dry-run", "--output", "text"]).success().stdout.clone();
+    assert!(shown.contains("This cannot be brought back"), "{shown}");
+    let gone = decide(&cli, &["worktree", "discard", "lost", "--output", "json"]).success().json();
+    assert!(gone["data"]["bundle"].is_null() && clones(&cli).is_empty(), "{gone}");
+}
+
+#[test]
+fn a_clone_without_unmerged_work_is_discarded_by_anybody_and_one_in_use_by_nobody() {
+    let cli = project();
+    plan(&cli, UNCONFINED, &[task("a", "echo a > new", "writes = [\".\"]")]);
+    assert_eq!(worked(&cli)[0][1], "done");
+    let merged = cli.run(["worktree", "discard", "a", "--output", "json"]).success().json();
+    assert_eq!((&merged["data"]["standing"], merged["data"].get("bundle")), (&json!("merged"), None));
+    assert!(clones(&cli).is_empty());
+    let (go, started) = (cli.scratch().path().join("go"), cli.scratch().path().join("started"));
+    let waits = format!("touch {}; until [ -e {} ]; do sleep 0.01; done", started.display(), go.display());
+    plan(&cli, UNCONFINED, &[task("b", &waits, "writes = [\".\"]")]);
+    let run = cli.call(["run", "plan.toml"]).spawn();
+    eventually(SOON, "the task runs", || started.exists());
+    let refused = decide(&cli, &["worktree", "discard", "b", "--output", "json"]);
+    assert_eq!(refused.json()["error_code"], "WRONG_STATE", "{refused}");
+    fs::write(go, "").unwrap();
+    run.wait(SOON).success();
 }

@@ -19,8 +19,12 @@ pub const STORE_SALVAGED: &str = "store_salvaged";
 /// The store took over what vybe had.
 pub const VYBE_IMPORTED: &str = "vybe_imported";
 
+/// Somebody discards the clone of a task with its work. It begins before the clone is taken away.
+pub const WORKTREE_DISCARD_BEGUN: &str = "worktree_discard_begun";
+pub const WORKTREE_DISCARDED: &str = "worktree_discarded";
+
 /// Kinds that only writ writes. Events that are changes need no place here: no agent can write one.
-const RESERVED: [&str; 9] = [
+const RESERVED: [&str; 11] = [
     TASK_VERIFIED,
     TASK_WITHHELD,
     TASK_REPORTED,
@@ -28,6 +32,8 @@ const RESERVED: [&str; 9] = [
     STORE_SEALED,
     STORE_SALVAGED,
     VYBE_IMPORTED,
+    WORKTREE_DISCARD_BEGUN,
+    WORKTREE_DISCARDED,
     PRUNED,
     SUMMARY,
 ];

@@ -129,6 +129,9 @@ pub const ROLLBACK_LISTED_BYTES_MAX: usize = 256 * 1024;
 pub const ROLLBACK_LEFT_LISTED_MAX: usize = 20;
 /// Clones that are kept beside a store. At the limit those that are merged go; if that is not enough, no task gets another.
 pub const WORKTREES_MAX: usize = 100;
+/// Bundles of discarded clones that are kept beside them, and commits and files that one such clone lists.
+pub const DISCARDED_MAX: usize = 100;
+pub const DISCARDED_LISTED_MAX: usize = 50;
 /// How long one call of git for a clone may take.
 pub const WORKTREE_GIT_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long one setup command of a clone may take.
@@ -202,6 +205,8 @@ pub const SANDBOX_PROCESSES_MAX: u32 = 8_192;
 pub const SANDBOX_MEMORY_BYTES_MAX: u64 = 16 * 1024 * 1024 * 1024;
 /// What a sandboxed task can keep in each directory that is only in memory.
 pub const SANDBOX_TMPFS_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Open files of all processes of a sandboxed task, which are looked at each second.
+pub const SANDBOX_DESCRIPTORS_MAX: usize = 200_000;
 /// Sockets of other programs that are hidden from a sandboxed task, one mount each.
 pub const SANDBOX_SOCKETS_MAX: usize = 1_000;
 /// Files and directories beside a file that a sandboxed task may write, one read-only mount each.

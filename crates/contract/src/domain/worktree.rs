@@ -111,6 +111,16 @@ pub enum Standing {
     Unknown { reason: String },
 }
 
+impl Standing {
+    /// Whether something may be lost with the clone.
+    pub fn may_have_work(&self) -> bool {
+        match self {
+            Standing::Empty | Standing::Merged => false,
+            Standing::Unmerged { .. } | Standing::Unknown { .. } => true,
+        }
+    }
+}
+
 /// Why a clone stays. `None` if it may be deleted: its task has ended and nothing in it is unmerged.
 pub fn kept_because(standing: &Standing, task: Option<Status>) -> Option<String> {
     match (standing, task) {
@@ -120,6 +130,50 @@ pub fn kept_because(standing: &Standing, task: Option<Status>) -> Option<String>
             Some(format!("its task is {status}"))
         }
         (Standing::Empty | Standing::Merged, _) => None,
+    }
+}
+
+/// What goes with a clone that is discarded, besides ignored files.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Loss {
+    /// The tree of its files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree: Option<String>,
+    /// What its branches and tags name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tips: Vec<String>,
+    /// Commits that the workspace's current branch has not, newest first.
+    pub commits: Vec<String>,
+    pub all_commits: usize,
+    /// Files that the task changed, committed or not.
+    pub files: Vec<String>,
+    pub all_files: usize,
+    /// Why it cannot be brought back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cannot_keep: Option<String>,
+}
+
+impl Loss {
+    /// What a person is shown before it is lost.
+    pub fn told(&self) -> String {
+        let mut text = String::new();
+        let mut list = |what: &str, lines: &[String], all: usize| {
+            if all == 0 {
+                return;
+            }
+            text.push_str(&format!("{all} {what}{}:\n", if all == 1 { "" } else { "s" }));
+            lines.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+            if all > lines.len() {
+                text.push_str(&format!("  and {} more\n", all - lines.len()));
+            }
+        };
+        list("unmerged commit", &self.commits, self.all_commits);
+        list("changed file", &self.files, self.all_files);
+        match &self.cannot_keep {
+            Some(reason) => text.push_str(&format!("This cannot be brought back: {reason}.\n")),
+            None => text.push_str("Ignored files are lost; the rest is kept in a git bundle.\n"),
+        }
+        text
     }
 }
 

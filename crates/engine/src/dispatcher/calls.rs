@@ -8,7 +8,7 @@ use contract::domain::attempt::NewAttempt;
 use contract::domain::confinement::Ceiling;
 use contract::domain::crew::reference_of;
 use ops::Result;
-use ops::inside::InsideTask;
+use ops::inside::{Acts, InsideTask};
 
 use super::Dispatcher;
 use crate::executor::failure;
@@ -32,10 +32,9 @@ impl Dispatcher<'_> {
                 task_id: attempt.task_id.clone(),
                 name: part.spec.id.clone(),
                 reference: reference_of(part.number).to_string(),
-                run_id: attempt.run_id.clone(),
-                depth: self.run.asked.depth,
+                acts: Acts::InRun { run_id: attempt.run_id.clone(), depth: self.run.asked.depth },
             },
-            attempt: attempt.id.clone(),
+            attempt: Some(attempt.id.clone()),
             ceiling: Ceiling {
                 workspace: text(&confined.workspace),
                 writes: confined.scopes.as_ref().map(|scopes| scopes.iter().map(|path| text(path)).collect()),

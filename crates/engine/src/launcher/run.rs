@@ -20,6 +20,8 @@ pub struct Bounds {
 /// What happens while a child runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seen<'s> {
+    /// It runs, confined like this.
+    Started(&'s InForce),
     Stdout(&'s [u8]),
     Stderr(&'s [u8]),
     /// Time passed. Comes several times a second, also while the child prints.
@@ -122,7 +124,10 @@ impl Running {
     /// Takes a report; true when it was the last one.
     fn take(&mut self, report: Report, watch: &mut dyn FnMut(Seen<'_>) -> Wish) -> bool {
         match report {
-            Report::Started { .. } => self.has_started = true,
+            Report::Started { in_force, .. } => {
+                self.has_started = true;
+                self.end(watch(Seen::Started(&in_force)), RunError::Stopped);
+            }
             Report::Visited(_) => {}
             Report::Stdout(bytes) => {
                 self.printed = self.printed.saturating_add(bytes.len());
@@ -192,7 +197,7 @@ pub fn ask(launcher: &dyn Launcher, spec: LaunchSpec, timeout: Duration) -> Resu
                 let room = COMPLAINT_BYTES_MAX.saturating_sub(complaint.len()).min(bytes.len());
                 complaint.extend_from_slice(&bytes[..room]);
             }
-            Seen::Tick => {}
+            Seen::Started(_) | Seen::Tick => {}
         }
         Wish::GoOn
     })?;

@@ -2,9 +2,16 @@
 
 /// Lines that are looked at; a longer one is looked at in pieces.
 const LINE_BYTES_MAX: usize = 4096;
-/// How programs report that the system denied something: rules, read-only mounts, seccomp, and mounts that stay in place.
-const PHRASES: &[&str] =
-    &["permission denied", "read-only file system", "operation not permitted", "device or resource busy"];
+/// How programs report that the system denied something: rules, read-only mounts, seccomp, mounts that stay in place, and
+/// links from one mount to another.
+const PHRASES: &[&str] = &[
+    "permission denied",
+    "read-only file system",
+    "operation not permitted",
+    "device or resource busy",
+    "invalid cross-device link",
+    "failed mount system call",
+];
 
 /// How programs report that they went another way than through the proxy.
 const PROXY_PHRASES: &[&str] = &["network is unreachable", "enetunreach"];
@@ -12,6 +19,7 @@ const PROXY_PHRASES: &[&str] = &["network is unreachable", "enetunreach"];
 const NETWORK_PHRASES: &[&str] = &[
     "network is unreachable",
     "enetunreach",
+    "socket: permission denied",
     "could not connect",
     "couldn't connect",
     "failed to connect",
@@ -141,7 +149,9 @@ fn relative_in(line: &str) -> Option<String> {
     let name = VERBS.iter().find_map(|verb| name.strip_prefix(verb)).unwrap_or(name);
     let is_word = !name.is_empty() && !name.contains(char::is_whitespace);
     let is_number = name.chars().all(|c| c.is_ascii_digit());
-    let is_label = ["error", "fatal", "warning"].contains(&name.to_lowercase().as_str());
+    // What a program calls its own part, or the call that was denied, is no file.
+    let is_label =
+        ["error", "fatal", "warning", "kill", "socket", "connect"].contains(&name.to_lowercase().as_str());
     (is_word && !is_number && !is_label && !before.is_empty()).then(|| name.to_owned())
 }
 
@@ -175,6 +185,10 @@ mod tests {
             ("Error: Permission denied (os error 13)", None),
             ("git: fatal: Permission denied", None),
             ("sh: 1: Permission denied", None),
+            ("sh: 1: kill: Operation not permitted", None),
+            ("bash: socket: Permission denied", None),
+            ("ln: failed to create hard link 'a/h' => 'b': Invalid cross-device link", Some("a/h")),
+            ("       dmesg(1) may have more information after failed mount system call.", None),
             ("ssh: connect to host x port 22: Permission denied", None),
         ];
         for (line, path) in cases {
@@ -195,9 +209,12 @@ mod tests {
         let unreachable = b"connect: Network is unreachable\n";
         assert_eq!(told(Network::Open, unreachable), None);
         assert!(told(Network::Proxied, unreachable).is_some_and(|told| told.contains("HTTPS_PROXY")));
-        for printed in
-            [&unreachable[..], b"curl: (7) Failed to connect to example.com port 443", b"EAI_AGAIN"]
-        {
+        for printed in [
+            &unreachable[..],
+            b"curl: (7) Failed to connect to example.com port 443",
+            b"EAI_AGAIN",
+            b"bash: socket: Permission denied",
+        ] {
             let closed = told(Network::Closed, printed);
             assert!(closed.is_some_and(|told| told.contains("network = \"none\"")));
         }

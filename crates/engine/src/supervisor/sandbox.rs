@@ -25,6 +25,8 @@ mod layout;
 #[cfg(target_os = "linux")]
 mod limits;
 #[cfg(target_os = "linux")]
+mod memory;
+#[cfg(target_os = "linux")]
 mod mounts;
 #[cfg(target_os = "linux")]
 mod outside;
@@ -103,7 +105,7 @@ impl Sandbox {
 pub struct Limits {
     /// Processes and threads.
     pub processes_max: u32,
-    /// Resident memory.
+    /// Resident memory, and files that are only in memory.
     pub memory_bytes_max: u64,
 }
 

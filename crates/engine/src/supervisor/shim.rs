@@ -165,7 +165,7 @@ fn confine(spec: &mut LaunchSpec) -> io::Result<Confined> {
             }
             (_, unused) => drop(unused),
         }
-        confined.usage = confined.namespace.as_ref().map(|_| Usage::new(sandbox.limits));
+        confined.usage = confined.namespace.as_ref().map(|_| Usage::new(sandbox.limits, barrier.in_memory()));
         (confined.barrier, confined.in_force.sandbox) = (Some(barrier), Some(Box::new(in_force)));
     }
     Ok(confined)

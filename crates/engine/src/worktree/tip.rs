@@ -93,7 +93,7 @@ impl Worktree {
     }
 
     /// The commits that the files of the clone rest on: what was put there, and what the task committed itself.
-    fn parents(&self, private: &Repo<'_>, onto: &str) -> Result<Vec<String>, Fault> {
+    pub(super) fn parents(&self, private: &Repo<'_>, onto: &str) -> Result<Vec<String>, Fault> {
         let own = self.own_head().and_then(|own| private.commit_of(&own).ok());
         let Some(own) = own else { return Ok(vec![onto.to_owned()]) };
         if private.is_ancestor(&own, onto)? {

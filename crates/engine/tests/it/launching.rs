@@ -106,7 +106,7 @@ fn input_that_is_kept_open_has_no_end() {
     let ended = run(&shim_program(&token), spec, BOUNDS, &mut |seen| {
         match seen {
             Seen::Stdout(bytes) => printed.extend_from_slice(bytes),
-            Seen::Stderr(_) => {}
+            Seen::Started(_) | Seen::Stderr(_) => {}
             Seen::Tick => ticks += u32::from(!printed.is_empty()),
         }
         if ticks < 5 { Wish::GoOn } else { Wish::Kill }

@@ -364,6 +364,32 @@ fn too_much_memory_and_too_many_processes_end_the_child_and_nothing_else() {
     assert!(processes.exceeded.is_some(), "{:?} {}", processes.exit, processes.printed);
 }
 
+/// Memory that no process maps: files without a name, also where the first thread of their process has ended, directories that
+/// are only in memory, and shared segments.
+#[test]
+fn memory_that_no_process_maps_counts_too() {
+    if !has_sandbox() {
+        return;
+    }
+    let mut world = World::new();
+    world.sandbox.limits.memory_bytes_max = 128 * 1024 * 1024;
+    for (way, word) in [
+        ("memory file", "stay"),
+        ("memory file", "thread"),
+        ("memory directory", "/dev/shm"),
+        ("segment", ""),
+    ] {
+        let outcome = world.escape(way, word);
+        let said = outcome.exceeded.as_deref();
+        assert_eq!(said, Some("more than 128 MiB of memory"), "{way} {word}: {}", outcome.printed);
+    }
+    // The other directories have room for no more than the limit either, and a thread with files of its own is refused.
+    let rooms =
+        world.run("df -B1 --output=size,target /dev/shm /run /tmp | tail -n +2 | awk '{print $1}' | sort -u");
+    assert_eq!(rooms.printed, format!("{}\n", 128 * 1024 * 1024));
+    assert!(world.escape("files of a thread", "").printed.contains("Permission denied"));
+}
+
 #[test]
 fn what_is_demanded_and_cannot_be_had_starts_nothing() {
     let mut world = World::new();

@@ -6,8 +6,7 @@ fn caller() -> InsideTask {
         task_id: Id::from_bits(7),
         name: "build".to_owned(),
         reference: "T-2".to_owned(),
-        run_id: Id::from_bits(1),
-        depth: 2,
+        acts: Acts::InRun { run_id: Id::from_bits(1), depth: 2 },
     }
 }
 
@@ -17,7 +16,7 @@ fn permitted(verb: &str, request: Value) -> Value {
 
 #[test]
 fn every_request_is_about_the_callers_own_task() {
-    let (own, run) = (json!(caller().task_id), json!(caller().run_id));
+    let (own, run) = (json!(caller().task_id), json!(Id::<contract::domain::id::Run>::from_bits(1)));
     assert_eq!(permitted("resume", json!({"focus": "x"}))["only_task"], own);
     for name in ["build", "T-2", "run_1/build", caller().task_id.as_str()] {
         assert_eq!(permitted("task.get", json!({"id": name}))["id"], own, "{name}");
@@ -66,5 +65,18 @@ fn other_tasks_other_scopes_and_other_verbs_are_refused() {
             "{}",
             entry.name
         );
+    }
+}
+
+#[test]
+fn a_program_that_acts_for_an_agent_closes_its_task_and_starts_no_runs() {
+    let agent = Caller::agent(contract::domain::request::Agent::parse("loop-1").unwrap());
+    let caller = InsideTask { acts: Acts::ForAgent(agent.clone()), ..caller() };
+    assert_eq!(caller.caller(), agent);
+    let closed = caller.permitted("task.complete", json!({"id": caller.task_id, "outcome": "done"})).unwrap();
+    assert_eq!(closed["id"], json!(caller.task_id));
+    assert_eq!(caller.permitted("resume.peek", json!({})).unwrap()["agent"], "loop-1");
+    for verb in ["heartbeat.send", "run.submit"] {
+        assert_eq!(caller.permitted(verb, json!({})).unwrap_err().code, ErrorCode::Denied, "{verb}");
     }
 }

@@ -19,12 +19,13 @@ use contract::domain::rollback::{FileAction, FileResult, FileStatus};
 use contract::domain::run::{NewRun, Owner, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::trust::ProjectCommands;
+use contract::domain::worktree::{Loss, Standing, WorktreeRecord};
 use contract::intake::Executors;
 use contract::plan::upgrade::Upgrades;
 use ops::context::SharedClock;
 use ops::host::{
-    CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, LogPiece, ProgramQuestion,
-    RollbackJob, WatchEnd, Watched, WorkEnd, WorklogWrite,
+    CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, KeptWorktree, LogPiece,
+    ProgramQuestion, RollbackJob, WatchEnd, Watched, WorkEnd, WorklogWrite,
 };
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
@@ -63,6 +64,8 @@ pub(crate) struct Paper {
     pub(crate) upgrades: Upgrades,
     /// The attempt that the calls come from.
     pub(crate) calling: Option<Id<Attempt>>,
+    /// The only clone.
+    pub(crate) clone: Option<WorktreeRecord>,
 }
 
 pub(crate) struct TestHost {
@@ -240,6 +243,35 @@ impl Host for TestHost {
         self.note("a project's commands");
         let found = self.paper.borrow().project.clone();
         Ok(found.map(|commands| ProjectCommands { directory: directory.to_owned(), ..commands }))
+    }
+
+    fn worktrees(&self, _: &Id<Attempt>) -> Result<Vec<KeptWorktree>> {
+        self.note("clones");
+        let standing = Standing::Unmerged { commit: "c".to_owned() };
+        let kept = |worktree: &WorktreeRecord| KeptWorktree {
+            worktree: worktree.clone(),
+            directory: "/clones/one".to_owned(),
+            standing: standing.clone(),
+        };
+        Ok(self.paper.borrow().clone.iter().map(kept).collect())
+    }
+
+    fn worktree_loss(&self, _: &WorktreeRecord, _: &Id<Attempt>) -> Result<(Standing, Loss)> {
+        self.note("a loss");
+        let files = vec!["file".to_owned()];
+        let loss = Loss { tree: Some("t".to_owned()), files, all_files: 1, ..Loss::default() };
+        Ok((Standing::Unmerged { commit: "c".to_owned() }, loss))
+    }
+
+    fn discard_worktree(
+        &self,
+        _: &WorktreeRecord,
+        _: (&Standing, &Loss),
+        _: &Id<Attempt>,
+    ) -> Result<Option<String>> {
+        self.note("a discarded clone");
+        self.paper.borrow_mut().clone = None;
+        Ok(Some("/clones/one.1.bundle".to_owned()))
     }
 
     fn ask_person(&self, action: &Action) -> Result<String> {

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use contract::continuity::state::{CloseOutcome, TaskState};
 use contract::domain::check::Check;
+use contract::domain::id::Id;
 use contract::domain::memory::Scope;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{DocumentKind, Owner, RunId};
 use contract::domain::task::Task;
 use contract::domain::time::Timestamp;
 use contract::domain::trust::ProjectCommands;
+use contract::domain::worktree::WorktreeRecord;
 use contract::plan::{Plan, PlanTask};
 use ops::context::Key;
 use ops::run::own::Owned;
@@ -77,6 +79,22 @@ impl World {
             .answer
             .task
             .id
+    }
+
+    /// The id of a new task that has a clone with work.
+    pub(crate) fn clone_of(&mut self, title: &str) -> String {
+        let id = self.task(title);
+        self.host.paper.borrow_mut().clone = Some(WorktreeRecord {
+            run_id: Id::from_bits(1),
+            task_id: Id::parse(&id).unwrap(),
+            name: title.to_owned(),
+            workspace: "/w".to_owned(),
+            base: "b".to_owned(),
+            ports: None,
+            set_up: 0,
+            created_at: Timestamp::from_millis(0),
+        });
+        id
     }
 
     /// The key of a new memory.

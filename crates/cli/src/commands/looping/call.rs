@@ -7,6 +7,7 @@ use std::path::Path;
 use contract::command_line;
 use contract::domain::code::ErrorCode;
 use engine::agent_program::{self, AgentProgram, Call};
+use ops::inside::InsideTask;
 use ops::{Error, Result};
 
 use super::Loop;
@@ -89,12 +90,14 @@ impl AgentCommand {
     }
 
     /// What is started for a task with this context.
-    pub(super) fn call(&self, job: &Loop<'_>, task_id: &str, context: &str) -> Result<AgentCall> {
+    pub(super) fn call(&self, job: &Loop<'_>, task: &InsideTask, context: &str) -> Result<AgentCall> {
+        let task_id = task.task_id.as_str();
         if !self.wants_file() {
             let argv = self.argv(job, task_id, "");
             return Ok(AgentCall { argv, input: context.as_bytes().to_vec(), prompt: None });
         }
-        let prompt = Prompt::write(context)?;
+        let place = job.sandboxes.as_ref().map(|sandboxes| sandboxes.directory(task)).transpose()?;
+        let prompt = Prompt::write(&place.unwrap_or_else(std::env::temp_dir), context)?;
         let argv = self.argv(job, task_id, &prompt.path().display().to_string());
         Ok(AgentCall { argv, input: Vec::new(), prompt: Some(prompt) })
     }

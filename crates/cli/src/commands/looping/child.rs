@@ -3,7 +3,7 @@
 use contract::domain::code::ErrorCode;
 use engine::StopSignal;
 use engine::launcher::{self, RunError, Seen};
-use engine::supervisor::Exit;
+use engine::supervisor::{Exit, InForce};
 use ops::Error;
 
 use super::progress::{Progress, Stream};
@@ -29,16 +29,18 @@ pub(super) fn unstartable(program: &str, why: &str) -> Error {
         .hint("--command names the agent program; no task was touched")
 }
 
-/// Runs the child to its end and shows what it prints; `beat` is called now and then meanwhile.
+/// Runs the child to its end and shows what it prints; `beat` is called now and then meanwhile. Returns what confined it, too.
 pub(super) fn run(
     child: Child,
     stop: &StopSignal,
     progress: &mut Progress,
     mut beat: impl FnMut(),
-) -> Ending {
+) -> (Ending, Option<InForce>) {
     let (spec, bounds) = child.launch();
+    let mut confined = None;
     let ended = launcher::run(&host::shim(), spec, bounds, &mut |seen| {
         match seen {
+            Seen::Started(in_force) => confined = Some(in_force.clone()),
             Seen::Stdout(bytes) => progress.take(Stream::Stdout, bytes),
             Seen::Stderr(bytes) => progress.take(Stream::Stderr, bytes),
             Seen::Tick => {
@@ -48,7 +50,7 @@ pub(super) fn run(
         }
         child::wish(stop)
     });
-    match ended {
+    let ending = match ended {
         Ok(exit) => Ending::Exited(exit),
         Err(RunError::Timeout(_)) => Ending::Timeout,
         Err(RunError::Stopped) => Ending::Interrupted,
@@ -58,5 +60,6 @@ pub(super) fn run(
         Err(error @ (RunError::TooMuchOutput(_) | RunError::Exceeded(_) | RunError::NoExit)) => {
             Ending::Fault(error.to_string())
         }
-    }
+    };
+    (ending, confined)
 }

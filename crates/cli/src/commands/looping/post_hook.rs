@@ -24,10 +24,12 @@ pub(super) fn run(job: &Loop<'_>, line: &str, report: &Report) {
         input: results,
         timeout: POST_HOOK_MAX,
         namespace: job.args.namespace,
+        // It is the user's own command, and sees what the user sees.
+        sandbox: None,
     };
     // A flag of its own: the request that ended the loop does not end this, its deadline does.
     let mut passed_on = Progress::raw();
-    match child::run(child, &StopSignal::default(), &mut passed_on, || {}) {
+    match child::run(child, &StopSignal::default(), &mut passed_on, || {}).0 {
         Ending::Exited(Exit::Code(0)) => {}
         Ending::Exited(exit) => say(&format!("the post-hook failed: {exit:?}\n")),
         Ending::Timeout | Ending::Interrupted => say("the post-hook took too long and was ended\n"),

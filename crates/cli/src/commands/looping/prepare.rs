@@ -50,6 +50,7 @@ pub(super) fn prepared<'l>(args: &'l Args, globals: &Globals) -> Result<Loop<'l>
         store: host::absolute(host::store_path(globals)?),
         stop: host::stop_on_signals()?,
         name: format!("run_{millis}_{:08x}", RandomIds.random_bits() >> 96),
+        sandboxes: None,
     })
 }
 

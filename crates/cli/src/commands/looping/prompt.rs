@@ -32,9 +32,9 @@ pub(super) struct Prompt {
 }
 
 impl Prompt {
-    pub(super) fn write(text: &str) -> Result<Self> {
+    pub(super) fn write(directory: &Path, text: &str) -> Result<Self> {
         let name = format!("writ-loop-{:016x}.md", RandomIds.random_bits() >> 64);
-        let path = std::env::temp_dir().join(name);
+        let path = directory.join(name);
         let failed = |error: std::io::Error| {
             Error::new(ErrorCode::Io, format!("could not write {}: {error}", path.display()))
         };

@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 use contract::continuity::TaskView;
 use contract::continuity::state::TaskState;
 use contract::domain::code::ErrorCode;
+use contract::domain::scope::Scope;
 use contract::domain::time::contract_duration;
+use engine::supervisor::InForce;
+use ops::inside::InsideTask;
 use ops::resume::peek;
 use ops::task::set_status::{Request as Move, set_status};
 use ops::{Context, Error, Result};
@@ -17,6 +20,7 @@ use super::tally::Outcome;
 use super::verdict::{Verdict, judge};
 use super::{Loop, prompt};
 use crate::child::Child;
+use crate::confined::{Confined, Opened, task_of_agent};
 use crate::env;
 use crate::output::{one_line, say};
 use crate::persona::{self, Persona};
@@ -63,10 +67,24 @@ fn attempts(
     let mut failed: Option<String> = None;
     let mut attempt = 1;
     loop {
-        let call = job.command.call(job, &task.id, &prompt::text(context, failed.as_deref()))?;
+        let inside = task_of_agent(&task.id, &task.id, &job.caller)?;
+        let call = job.command.call(job, &inside, &prompt::text(context, failed.as_deref()))?;
         let mut progress = Progress::new(&title(task), job.command.program());
-        let ending = work(job, cx, (&task.id, call), &mut progress);
+        let worked = work(job, cx, (inside, call), &mut progress);
         progress.end();
+        let (ending, in_force) = match worked {
+            Ok(worked) => worked,
+            // Nothing is wrong with the task, so another agent can take it.
+            Err(error) => {
+                give_back(job, cx, number)?;
+                return Err(error);
+            }
+        };
+        if let (Some(sandboxes), Some(in_force)) = (&job.sandboxes, &in_force) {
+            let key = job.key(&format!("{number}_{attempt}_sandbox"))?;
+            let confined = Confined { shown: &task.id, id: &task.id, project: job.project.as_deref() };
+            sandboxes.note(cx, &key, &confined, in_force)?;
+        }
         if let Ending::NotStarted(why) = &ending {
             give_back(job, cx, number)?;
             return Err(child::unstartable(job.command.name(), why));
@@ -98,19 +116,31 @@ fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
-fn work(job: &Loop<'_>, cx: &mut Context, (id, call): (&str, AgentCall), progress: &mut Progress) -> Ending {
+fn work(
+    job: &Loop<'_>,
+    cx: &mut Context,
+    (task, call): (InsideTask, AgentCall),
+    progress: &mut Progress,
+) -> Result<(Ending, Option<InForce>)> {
     let mut renewed = Instant::now();
-    let child = child(job, id, &call);
-    let ending = child::run(child, &job.stop, progress, || {
+    let mut child = child(job, task.task_id.as_str(), &call);
+    let everything = [Scope::everything()];
+    let opened = job
+        .sandboxes
+        .as_ref()
+        .map(|sandboxes| sandboxes.open(task, &everything, (&child.argv, &mut child.environment)));
+    let opened = opened.transpose()?;
+    child.sandbox = opened.as_ref().map(Opened::sandbox);
+    let ended = child::run(child, &job.stop, progress, || {
         if renewed.elapsed() >= RENEWAL {
             renewed = Instant::now();
             // A renewal that fails is tried again a minute later, long before the lease is over.
             ops::agent::renew(cx, &job.caller).ok();
         }
     });
-    // The prompt's file is needed until here.
-    drop(call.prompt);
-    ending
+    // The prompt's file, the socket and the private directories are needed until here.
+    drop((call.prompt, opened));
+    Ok(ended)
 }
 
 fn child(job: &Loop<'_>, id: &str, call: &AgentCall) -> Child {
@@ -140,6 +170,7 @@ fn child(job: &Loop<'_>, id: &str, call: &AgentCall) -> Child {
         input: call.input.clone(),
         timeout: job.args.task_timeout,
         namespace: job.args.namespace,
+        sandbox: None,
     }
 }
 

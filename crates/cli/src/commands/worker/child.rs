@@ -6,7 +6,7 @@ use contract::domain::crew::token::LockToken;
 use contract::secrets::{Hidden, Tail};
 use engine::StopSignal;
 use engine::launcher::{self, RunError, Seen, Wish};
-use engine::supervisor::Exit;
+use engine::supervisor::{Exit, InForce};
 
 use crate::child::{self, Child};
 use crate::host;
@@ -29,6 +29,8 @@ pub(super) enum Ending {
 /// How the command ended, and the end of what it printed, without secrets.
 pub(super) struct Ended {
     pub(super) ending: Ending,
+    /// What confined it, if it was started.
+    pub(super) in_force: Option<InForce>,
     pub(super) tail: String,
 }
 
@@ -49,8 +51,10 @@ pub(super) fn run(
     let (spec, bounds) = child.launch();
     let mut tail = Tail::new(&hidden(token), TAIL_BYTES);
     let mut hold = Hold::Kept;
+    let mut in_force = None;
     let ended = launcher::run(&host::shim(), spec, bounds, &mut |seen| {
         match seen {
+            Seen::Started(confined) => in_force = Some(confined.clone()),
             Seen::Stdout(bytes) => {
                 pass_on(bytes);
                 tail.stdout(bytes);
@@ -75,7 +79,7 @@ pub(super) fn run(
         (Err(RunError::Stopped), Hold::Kept) => Ending::Interrupted,
         (Err(error), Hold::Kept) => Ending::Fault(error.to_string()),
     };
-    Ended { ending, tail: tail.finish() }
+    Ended { ending, in_force, tail: tail.finish() }
 }
 
 /// The token that the command gets, and its proof alone: who has it acts as this worker.

@@ -19,9 +19,9 @@ pub(super) struct Files {
 }
 
 impl Files {
-    pub(super) fn write(packet: &Value) -> Result<Self> {
+    pub(super) fn write(place: &Path, packet: &Value) -> Result<Self> {
         let name = format!("writ-worker-{:016x}", RandomIds.random_bits() >> 64);
-        let directory = std::env::temp_dir().join(name);
+        let directory = place.join(name);
         let failed = |error: std::io::Error| {
             Error::new(ErrorCode::Io, format!("could not write below {}: {error}", directory.display()))
         };

@@ -44,5 +44,6 @@ pub(super) fn prepared<'w>(args: &'w RunArgs, globals: &Globals, cx: &mut Contex
         stop: host::stop_on_signals()?,
         // Who knows the ids of its requests can get its tokens again.
         name: format!("worker_{millis}_{:032x}", RandomIds.random_bits()),
+        sandboxes: None,
     })
 }

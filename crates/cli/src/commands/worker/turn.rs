@@ -1,6 +1,7 @@
 //! One assignment: taken, worked on with heartbeats, and answered with a result.
 
 mod answer;
+mod begin;
 mod verdict;
 
 use std::time::{Duration, Instant};
@@ -8,10 +9,9 @@ use std::time::{Duration, Instant};
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::crew::token::LockToken;
-use contract::domain::limits;
 use contract::domain::scope::Scope;
 use contract::json::Value;
-use ops::assignment::{issue, show};
+use ops::assignment::issue;
 use ops::worklog::append;
 use ops::{Context, Error, Result, heartbeat, watchdog};
 
@@ -20,8 +20,9 @@ use super::child::{self, Ended, Hold};
 use super::files::Files;
 use super::report::Worked;
 use super::written;
-use crate::child::Child;
-use crate::env;
+use crate::confined::Confined;
+use crate::output::say;
+use begin::{Begun, begin};
 
 /// An assignment that this worker holds.
 pub(super) struct Turn {
@@ -77,28 +78,26 @@ pub(super) fn work(worker: &Worker<'_>, cx: &mut Context, turn: &Turn) -> Result
     let begun = Instant::now();
     let command = command_line(worker);
     let mut worked = match begin(worker, cx, turn, &command) {
-        Ok((before, files)) => {
-            let ended =
-                child::run(child(worker, turn, &files), &turn.token, &worker.stop, beating(worker, cx, turn));
-            answer::answer(worker, cx, turn, &Left { before, files, ended, command })?
+        Ok(Begun { before, files, child, opened }) => {
+            let ended = child::run(child, &turn.token, &worker.stop, beating(worker, cx, turn));
+            if let (Some(sandboxes), Some(in_force)) = (&worker.sandboxes, &ended.in_force) {
+                let task = Confined { shown: &turn.task_id, id: &turn.ids.1, project: None };
+                let key = worker.key(turn.number, "sandbox");
+                // The result does not depend on it.
+                if let Err(error) = key.and_then(|key| sandboxes.note(cx, &key, &task, in_force)) {
+                    say(&format!("what confined the command could not be recorded: {error}\n"));
+                }
+            }
+            let worked = answer::answer(worker, cx, turn, &Left { before, files, ended, command })?;
+            // The result's file was in one of its directories.
+            drop(opened);
+            worked
         }
         // The assignment must not stay in progress: nothing works on it.
         Err(error) => answer::not_started(worker, cx, turn, (&command, error))?,
     };
     worked.duration_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(worked)
-}
-
-/// What is done before the command is started.
-fn begin(
-    worker: &Worker<'_>,
-    cx: &mut Context,
-    turn: &Turn,
-    command: &str,
-) -> Result<(Option<Snapshot>, Files)> {
-    let files = Files::write(&turn.packet)?;
-    note(worker, cx, turn, ("begin", written::begun(command)))?;
-    Ok((snapshot(worker, cx, turn)?, files))
 }
 
 /// What is left when the command has ended.
@@ -113,39 +112,6 @@ fn command_line(worker: &Worker<'_>) -> String {
     let words: Vec<String> =
         worker.args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     written::scrubbed(&words.join(" "))
-}
-
-/// The files in scope before the command began.
-fn snapshot(worker: &Worker<'_>, cx: &mut Context, turn: &Turn) -> Result<Option<Snapshot>> {
-    let request = show::Request { run: worker.run.clone(), task: turn.task_id.clone() };
-    Ok(show::show(cx, &request)?.snapshot)
-}
-
-fn child(worker: &Worker<'_>, turn: &Turn, files: &Files) -> Child {
-    let mut environment = env::inherited();
-    // What the command calls must find the same store, under the same identity.
-    let own = [
-        ("WRIT_DB", worker.store.clone().into_os_string()),
-        ("WRIT_AGENT", worker.caller.agent.as_str().into()),
-        ("WRIT_OUTPUT", "json".into()),
-        ("WRIT_RUN", turn.ids.0.clone().into()),
-        ("WRIT_TASK", turn.ids.1.clone().into()),
-        ("WRIT_RUN_ID", worker.run.clone().into()),
-        ("WRIT_TASK_ID", turn.task_id.clone().into()),
-        ("WRIT_ASSIGNMENT", turn.token.to_string().into()),
-        ("WRIT_PACKET", files.packet().into_os_string()),
-        ("WRIT_RESULT", files.result().into_os_string()),
-        ("WRIT_WORKSPACE", turn.workspace.clone().into()),
-    ];
-    environment.extend(own.map(|(name, value)| (name.into(), value)));
-    Child {
-        argv: worker.args.command.clone(),
-        directory: worker.workspace.clone(),
-        environment,
-        input: format!("{}\n", turn.packet).into_bytes(),
-        timeout: worker.args.timeout.unwrap_or(limits::TASK_TIMEOUT_MAX),
-        namespace: worker.args.namespace,
-    }
 }
 
 /// Sends heartbeats at the interval of the assignment, and more often if its timeout is short.

@@ -84,6 +84,20 @@ fn create_task(cli: &Cli) -> String {
     word(&data(cli, &words)["task"]["id"])
 }
 
+/// A task that left unmerged work in its clone.
+fn unmerged(cli: &Cli) {
+    let git = |words: &[&str]| {
+        let name = ["-c", "user.name=Ann", "-c", "user.email=ann@example.com"];
+        cli.call(name.iter().chain(words)).program("git").run().success();
+    };
+    git(&["init", "-q", "-b", "main"]);
+    git(&["commit", "-q", "--allow-empty", "-m", "first"]);
+    let plan = "objective = \"o\"\nworkspace = \".\"\nisolation = \"worktree\"\nsandbox = \"off\"\n[[task]]\nid = \"a\"\n\
+                shell = true\ncommand = \"echo x > left; exit 1\"\n";
+    cli.scratch().write(cli.project().join("clone.toml"), plan);
+    cli.call(["run", "clone.toml"]).deadline(std::time::Duration::from_secs(60)).run().fails_with(1);
+}
+
 fn submitted(cli: &Cli) -> Value {
     json!({"document": PLAN, "directory": write_plan(cli), "name": "plan.toml"})
 }
@@ -284,6 +298,24 @@ pub(super) const ROWS: &[Row] = &[
         prepare: |cli| {
             create_task(cli);
             Example::new(json!({}), &["worktree", "gc", "--dry-run"])
+        },
+    },
+    Row {
+        verb: "worktree.discard",
+        prepare: |cli| {
+            unmerged(cli);
+            let words = ["worktree", "discard", "a"];
+            let fixed = ["--agent", super::AGENT, "--request-id", super::REQUEST_ID];
+            // It is done once, and both doors give the stored answer.
+            decisions::decide(cli, &[&words[..], &fixed].concat()).success();
+            Example::new(json!({"task": "a"}), &words)
+        },
+    },
+    Row {
+        verb: "worktree.preview_discard",
+        prepare: |cli| {
+            unmerged(cli);
+            Example::new(json!({"task": "a"}), &["worktree", "discard", "a", "--dry-run"])
         },
     },
     Row {

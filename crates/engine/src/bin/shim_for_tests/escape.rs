@@ -2,6 +2,7 @@
 
 #![expect(unsafe_code, reason = "these calls have no safe form, which is why they are tried")]
 
+use std::fs::File;
 use std::io::{self, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
@@ -34,6 +35,12 @@ pub(crate) fn escape(way: &str, word: &str) -> ExitCode {
         "other_abi" => call(libc::SYS_getpid | 0x4000_0000, [0, 0, 0]),
         "descriptor" => write_to(number(word)),
         "memory" => use_memory(),
+        "memory file" => rustix::fs::memfd_create("x", rustix::fs::MemfdFlags::CLOEXEC)
+            .map_err(io::Error::from)
+            .and_then(|file| fill(File::from(file), word)),
+        "memory directory" => File::create(format!("{word}/file")).and_then(|file| fill(file, "stay")),
+        "segment" => use_segment(),
+        "files of a thread" => call(libc::SYS_unshare, [libc::CLONE_FILES, 0, 0]),
         "processes" => use_processes(),
         _ => Err(io::Error::other("no such way")),
     };
@@ -94,6 +101,50 @@ fn use_memory() -> io::Result<()> {
     loop {
         taken.push(vec![1; 8 * 1024 * 1024]);
         std::thread::park_timeout(Duration::from_millis(20));
+    }
+}
+
+/// So much is put where no process maps it.
+const FILLED_MIB: usize = 300;
+
+/// Writes to a file that is only in memory, and stays. With `thread`, another thread does, and the first one ends.
+fn fill(mut file: File, how: &str) -> io::Result<()> {
+    let mut work = move || {
+        let chunk = vec![1; 1024 * 1024];
+        // A full directory keeps what is in it.
+        let filled = (0..FILLED_MIB).try_for_each(|_| file.write_all(&chunk));
+        writeln!(io::stdout(), "filled: {}", filled.is_ok()).ok();
+        loop {
+            std::thread::park();
+        }
+    };
+    if how != "thread" {
+        work();
+    }
+    std::thread::spawn(work);
+    // SAFETY: ends this thread alone; nothing of it is used any more.
+    unsafe { libc::syscall(libc::SYS_exit, 0) };
+    Ok(())
+}
+
+/// Fills a shared segment and detaches it, so that no process has it.
+fn use_segment() -> io::Result<()> {
+    let length = FILLED_MIB * 1024 * 1024;
+    // SAFETY: the segment is attached where the kernel says, and is written within its length.
+    unsafe {
+        let id = libc::shmget(libc::IPC_PRIVATE, length, libc::IPC_CREAT | 0o600);
+        if id == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        let place = libc::shmat(id, std::ptr::null(), 0);
+        if place as isize == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        std::ptr::write_bytes(place.cast::<u8>(), 1, length);
+        libc::shmdt(place);
+    }
+    loop {
+        std::thread::park();
     }
 }
 

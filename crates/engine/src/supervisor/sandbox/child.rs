@@ -4,6 +4,7 @@
 
 use std::ffi::CStr;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -43,6 +44,8 @@ pub(in crate::supervisor) struct Barrier {
     pub(super) pid_max: Option<u32>,
     /// What it opens for the proxy in its network, which is a new one.
     pub(super) doors: Option<Doors>,
+    /// Directories that are only in memory.
+    pub(super) in_memory: Vec<PathBuf>,
 }
 
 /// The steps, in the order in which they are done.
@@ -79,6 +82,11 @@ impl Step {
 impl Barrier {
     pub(in crate::supervisor) fn open(&mut self, doors: Doors) {
         self.doors = Some(doors);
+    }
+
+    /// Directories of the namespace that are only in memory.
+    pub(in crate::supervisor) fn in_memory(&self) -> Vec<PathBuf> {
+        self.in_memory.clone()
     }
 
     /// Closes the barrier around this process. Each step is told before it is tried; if one fails, nothing may be started.

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use contract::domain::confinement::NetworkUse;
+use contract::domain::limits::SANDBOX_TMPFS_BYTES_MAX;
 use rustix::thread::UnshareFlags;
 
 use super::child::Barrier;
@@ -33,7 +34,7 @@ pub(in crate::supervisor) fn lay_out(
 ) -> Result<(Barrier, SandboxInForce), String> {
     let mut writes = sandbox.writes.clone();
     let has_namespace = namespace.is_ok();
-    let Mounted { rest, store, sockets } = match &namespace {
+    let Mounted { rest, store, sockets, in_memory } = match &namespace {
         Ok(()) => lay_mounts(sandbox, &mut writes, bound),
         Err(reason) => Mounted::refused(reason),
     };
@@ -87,6 +88,7 @@ pub(in crate::supervisor) fn lay_out(
         drops_capabilities: has_namespace,
         pid_max: pid_max.ok(),
         doors: None,
+        in_memory,
     };
     Ok((barrier, in_force))
 }
@@ -143,12 +145,14 @@ struct Mounted {
     store: Part,
     /// So are sockets of others.
     sockets: Part,
+    /// Directories that are empty and only in memory.
+    in_memory: Vec<PathBuf>,
 }
 
 impl Mounted {
     fn refused(reason: &str) -> Self {
         let part = || Part::Refused(reason.to_owned());
-        Self { rest: part(), store: part(), sockets: part() }
+        Self { rest: part(), store: part(), sockets: part(), in_memory: Vec::new() }
     }
 }
 
@@ -158,9 +162,11 @@ fn lay_mounts(sandbox: &Sandbox, writes: &mut Option<Vec<OsString>>, bound: Opti
     keeps.extend(std::fs::canonicalize(RESOLVER));
     // An outer path first, because it brings the inner ones along.
     keeps.sort();
-    if let Err(reason) = cover_directories(&keeps, writes) {
-        return Mounted::refused(&reason);
-    }
+    let bytes_max = sandbox.limits.memory_bytes_max.min(SANDBOX_TMPFS_BYTES_MAX);
+    let in_memory = match cover_directories(&keeps, writes, bytes_max) {
+        Ok(in_memory) => in_memory,
+        Err(reason) => return Mounted::refused(&reason),
+    };
     let part = |done: Result<(), String>| done.err().map_or(Part::On, Part::Refused);
     let store = part(hide_all(sandbox, &keeps));
     let sockets = part(match bound {
@@ -178,7 +184,7 @@ fn lay_mounts(sandbox: &Sandbox, writes: &mut Option<Vec<OsString>>, bound: Opti
         (Some(_), Part::Refused(reason)) => Part::Refused(reason.clone()),
         (Some(writes), Part::On | Part::Off(_)) => part(leave_writable(writes)),
     };
-    Mounted { rest, store, sockets }
+    Mounted { rest, store, sockets, in_memory }
 }
 
 fn leave_writable(writes: &[OsString]) -> Result<(), String> {
@@ -187,38 +193,49 @@ fn leave_writable(writes: &[OsString]) -> Result<(), String> {
     mounts::leave_writable(&open).map_err(|error| format!("a read-only mount of everything else: {error}"))
 }
 
-fn cover_directories(keeps: &[PathBuf], writes: &mut Option<Vec<OsString>>) -> Result<(), String> {
+/// Covers directories that others use too. Returns those in which the child finds room, so many bytes in each.
+fn cover_directories(
+    keeps: &[PathBuf],
+    writes: &mut Option<Vec<OsString>>,
+    bytes_max: u64,
+) -> Result<Vec<PathBuf>, String> {
+    let mut covered = Vec::new();
+    let mut cover = |directory: &Path, kind: Cover| {
+        cover(directory, (kind, bytes_max), keeps)?;
+        covered.push(directory.to_owned());
+        Ok::<(), String>(())
+    };
     for directory in sockets::DIRECTORIES.map(Path::new) {
         if is_own_directory(directory) {
-            cover(directory, Cover::Plain, keeps)?;
+            cover(directory, Cover::Plain)?;
         }
     }
     mounts::make_veils().map_err(|error| format!("a file in /run: {error}"))?;
     if is_own_directory(Path::new(SHARED_MEMORY)) {
-        cover(Path::new(SHARED_MEMORY), Cover::Shared, keeps)?;
+        cover(Path::new(SHARED_MEMORY), Cover::Shared)?;
     }
     // Those of others could be read and written to.
     if is_own_directory(Path::new(TERMINALS)) && mounts::new_terminals(TERMINALS, TERMINAL_MAKER).is_err() {
-        cover(Path::new(TERMINALS), Cover::Veil, keeps)?;
+        cover(Path::new(TERMINALS), Cover::Veil)?;
     }
     // Where writing is not confined, files in the usual directory are the task's result as any others.
-    let Some(writes) = writes else { return Ok(()) };
+    let Some(writes) = writes else { return Ok(covered) };
     let temporary = Path::new(TEMPORARY);
-    cover(temporary, Cover::Shared, keeps)?;
+    cover(temporary, Cover::Shared)?;
     // Rules hold for everything inside, so that one for this directory would open what is kept there too.
     if !keeps.iter().any(|keep| keep.starts_with(temporary)) {
         writes.push(TEMPORARY.into());
     }
-    Ok(())
+    Ok(covered)
 }
 
-fn cover(directory: &Path, kind: Cover, keeps: &[PathBuf]) -> Result<(), String> {
+fn cover(directory: &Path, how: (Cover, u64), keeps: &[PathBuf]) -> Result<(), String> {
     let named = |error: io::Error| format!("an empty {}: {error}", directory.display());
     if let Some(needed) = keeps.iter().find(|keep| directory.starts_with(keep)) {
         let (directory, needed) = (directory.display(), needed.display());
         return Err(format!("{directory} cannot be hidden, because the task needs all of {needed}"));
     }
-    mounts::cover(directory, kind, keeps).map_err(named)
+    mounts::cover(directory, how, keeps).map_err(named)
 }
 
 fn hide_all(sandbox: &Sandbox, keeps: &[PathBuf]) -> Result<(), String> {

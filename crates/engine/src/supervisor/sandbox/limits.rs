@@ -1,8 +1,12 @@
 //! What all processes of a namespace use together, looked at each second.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use contract::domain::limits::SANDBOX_DESCRIPTORS_MAX;
+
 use super::Limits;
+use super::memory::{Held, Places};
 use crate::supervisor::process_table::Process;
 
 /// How often memory and processes are counted.
@@ -11,13 +15,14 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Watches over the limits.
 pub(in crate::supervisor) struct Usage {
     limits: Limits,
+    places: Places,
     due: Instant,
 }
 
 impl Usage {
-    /// The first look comes soon: much can be allocated in a second.
-    pub(in crate::supervisor) fn new(limits: Limits) -> Self {
-        Self { limits, due: Instant::now() + INTERVAL / 4 }
+    /// The first look comes soon: much can be allocated in a second. What is in these directories is in memory.
+    pub(in crate::supervisor) fn new(limits: Limits, in_memory: Vec<PathBuf>) -> Self {
+        Self { limits, places: Places::new(in_memory), due: Instant::now() + INTERVAL / 4 }
     }
 
     /// How long to wait for the next look.
@@ -32,25 +37,20 @@ impl Usage {
         }
         let processes = inside();
         self.due = Instant::now() + INTERVAL;
-        let bytes = processes.iter().filter_map(|process| resident_bytes(process.pid)).sum();
-        exceeded(&self.limits, processes.len(), bytes)
+        exceeded(&self.limits, processes.len(), self.places.held(&processes))
     }
 }
 
-fn exceeded(limits: &Limits, processes: usize, bytes: u64) -> Option<String> {
+fn exceeded(limits: &Limits, processes: usize, held: Held) -> Option<String> {
     if processes >= usize::try_from(limits.processes_max).unwrap_or(usize::MAX) {
         return Some(format!("more than {} processes", limits.processes_max));
     }
     let mebibytes = limits.memory_bytes_max / (1024 * 1024);
-    (bytes > limits.memory_bytes_max).then(|| format!("more than {mebibytes} MiB of memory"))
-}
-
-/// `None` if the process has ended.
-fn resident_bytes(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kibibytes: u64 = line.split_ascii_whitespace().next()?.parse().ok()?;
-    kibibytes.checked_mul(1024)
+    if held.bytes > limits.memory_bytes_max {
+        return Some(format!("more than {mebibytes} MiB of memory"));
+    }
+    // Behind so many descriptors memory could be hidden that nobody counts.
+    held.is_partial.then(|| format!("more than {SANDBOX_DESCRIPTORS_MAX} open files"))
 }
 
 #[cfg(test)]
@@ -60,8 +60,12 @@ mod tests {
     #[test]
     fn a_limit_is_exceeded_above_its_memory_and_at_its_processes() {
         let limits = Limits { processes_max: 10, memory_bytes_max: 2 * 1024 * 1024 };
-        assert_eq!(exceeded(&limits, 9, 2 * 1024 * 1024), None);
-        assert_eq!(exceeded(&limits, 9, 2 * 1024 * 1024 + 1).as_deref(), Some("more than 2 MiB of memory"));
-        assert_eq!(exceeded(&limits, 10, 0).as_deref(), Some("more than 10 processes"));
+        let held = |bytes| Held { bytes, is_partial: false };
+        assert_eq!(exceeded(&limits, 9, held(2 * 1024 * 1024)), None);
+        let said = exceeded(&limits, 9, held(2 * 1024 * 1024 + 1));
+        assert_eq!(said.as_deref(), Some("more than 2 MiB of memory"));
+        assert_eq!(exceeded(&limits, 10, held(0)).as_deref(), Some("more than 10 processes"));
+        let said = exceeded(&limits, 1, Held { bytes: 0, is_partial: true });
+        assert_eq!(said.as_deref(), Some("more than 200000 open files"));
     }
 }

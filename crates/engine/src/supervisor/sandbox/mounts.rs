@@ -33,8 +33,9 @@ pub(super) enum Cover {
     Veil,
 }
 
-/// Puts an empty file system over a directory. What is at one of `keeps` inside stays reachable.
-pub(super) fn cover(target: &Path, kind: Cover, keeps: &[PathBuf]) -> io::Result<()> {
+/// Puts an empty file system over a directory, in which there is room for so many bytes. What is at one of `keeps` inside
+/// stays reachable.
+pub(super) fn cover(target: &Path, (kind, bytes_max): (Cover, u64), keeps: &[PathBuf]) -> io::Result<()> {
     let inside = keeps.iter().filter(|keep| keep.starts_with(target) && keep.as_path() != target);
     let mut kept: Vec<Kept<'_>> = Vec::new();
     for path in inside {
@@ -48,9 +49,7 @@ pub(super) fn cover(target: &Path, kind: Cover, keeps: &[PathBuf]) -> io::Result
         Cover::Plain => "755",
         Cover::Veil => "111",
     };
-    let options = CString::new(format!(
-        "mode={mode},size={SANDBOX_TMPFS_BYTES_MAX},nr_inodes={SANDBOX_TMPFS_FILES_MAX}"
-    ))?;
+    let options = CString::new(format!("mode={mode},size={bytes_max},nr_inodes={SANDBOX_TMPFS_FILES_MAX}"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
     rustix::mount::mount(c"tmpfs", target, c"tmpfs", flags, Some(options.as_c_str()))?;
     for keep in kept {
@@ -141,7 +140,7 @@ pub(super) fn hide(path: &Path, keeps: &[PathBuf]) -> io::Result<()> {
     let Ok(found) = rustix::fs::lstat(path) else { return Ok(()) };
     match FileType::from_raw_mode(found.st_mode) {
         FileType::Directory if keeps.iter().any(|keep| keep.starts_with(path)) => {
-            cover(path, Cover::Veil, keeps)
+            cover(path, (Cover::Veil, SANDBOX_TMPFS_BYTES_MAX), keeps)
         }
         FileType::Directory => Ok(rustix::mount::mount_bind(VEIL_DIRECTORY, path)?),
         // It leads to something that is hidden under its own name.

@@ -98,10 +98,14 @@ pub(super) fn program(reach: Reach) -> Result<Program, String> {
     code.extend([jump(libc::BPF_JGE, X32_BIT, 0, 1), answer(errno(libc::ENOSYS))]);
     // Its flags are behind a pointer. Everybody falls back to `clone`.
     code.extend([unless_equal(number(libc::SYS_clone3), 1), answer(errno(libc::ENOSYS))]);
-    for call in [libc::SYS_unshare, libc::SYS_clone] {
-        let has_new_users = jump(libc::BPF_JSET, libc::CLONE_NEWUSER.cast_unsigned(), 0, 1);
-        code.extend(of_call(call, vec![load(argument(0)), has_new_users, denied(), allowed()]));
-    }
+    let has = |flag: i32, jt: u8, jf: u8| jump(libc::BPF_JSET, flag.cast_unsigned(), jt, jf);
+    // A thread whose open files are not those of its process could keep memory in them that nobody sees.
+    let unshare =
+        vec![load(argument(0)), has(libc::CLONE_NEWUSER | libc::CLONE_FILES, 0, 1), denied(), allowed()];
+    code.extend(of_call(libc::SYS_unshare, unshare));
+    let clone = [has(libc::CLONE_NEWUSER, 2, 0), has(libc::CLONE_THREAD, 0, 2), has(libc::CLONE_FILES, 1, 0)];
+    let clone = [&[load(argument(0))], &clone[..], &[denied(), allowed()]].concat();
+    code.extend(of_call(libc::SYS_clone, clone));
     code.extend(of_call(libc::SYS_socket, sockets(reach)));
     let refused = u8::try_from(REFUSED.len()).map_err(|_| "seccomp: too many calls")?;
     // Each jumps behind the last one, over the answer for the others.

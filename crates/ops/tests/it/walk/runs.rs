@@ -290,6 +290,20 @@ pub(super) const SAMPLES: &[Sample] = &[
     Sample { verb: "worktree.gc", prepare: |crew| (Some(crew.key()), json!({})) },
     Sample { verb: "worktree.preview_gc", prepare: |_| (None, json!({})) },
     Sample {
+        verb: "worktree.discard",
+        prepare: |crew| {
+            let task = crew.world.clone_of("one");
+            (Some(crew.key()), json!({"task": task}))
+        },
+    },
+    Sample {
+        verb: "worktree.preview_discard",
+        prepare: |crew| {
+            let task = crew.world.clone_of("one");
+            (None, json!({"task": task}))
+        },
+    },
+    Sample {
         verb: "store.backup",
         prepare: |crew| (Some(crew.key()), json!({"file": beside(crew, "copy.db"), "force": true})),
     },

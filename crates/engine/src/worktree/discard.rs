@@ -1,0 +1,188 @@
+//! A clone that somebody discards together with its work: what would be lost, and the bundle that brings it back.
+
+use std::fs;
+use std::path::PathBuf;
+
+use contract::domain::limits;
+use contract::domain::worktree::{Loss, Standing};
+
+use super::keep::Lock;
+use super::{Fault, ONTO, RESULT, Worktree, Worktrees, io};
+use crate::git::{Repo, Runner, copy_index};
+use crate::launcher::with_causes;
+use crate::remove_tree::remove_tree;
+use crate::supervisor::Stdin;
+
+/// Under this name the bundle has what was in the clone.
+const DISCARDED: &str = "refs/heads/discarded";
+/// And under this one what other branches and tags of the clone named.
+const OTHERS: &str = "refs/discarded";
+/// Beside the clones, so that nothing in a sandbox sees it.
+const BUNDLE: &str = "bundle";
+/// Who commits what was left uncommitted.
+const COMMITTER: &str = "writ";
+
+/// What is in a clone at one time: the tree of its files, and what its references name.
+#[derive(PartialEq, Eq)]
+struct Contents {
+    tree: String,
+    tips: Vec<String>,
+}
+
+impl Worktrees {
+    /// What would be lost with a clone. Refused while its merge is underway or it is being made.
+    pub fn loss(&self, runner: &Runner<'_>, clone: &Worktree) -> Result<(Standing, Loss), Fault> {
+        clone.refuse_busy()?;
+        let standing = clone.standing(runner);
+        let loss = match &standing {
+            Standing::Empty | Standing::Merged => Loss::default(),
+            Standing::Unknown { reason } => Loss { cannot_keep: Some(reason.clone()), ..Loss::default() },
+            Standing::Unmerged { .. } => clone
+                .loss(runner)
+                .unwrap_or_else(|fault| Loss { cannot_keep: Some(with_causes(&fault)), ..Loss::default() }),
+        };
+        Ok((standing, loss))
+    }
+
+    /// Takes a clone away whatever is in it, if that is still what was seen, and deletes it. What can be kept is written to a
+    /// bundle first, whose place is returned.
+    pub fn discard_with_work(
+        &self,
+        runner: &Runner<'_>,
+        clone: &Worktree,
+        (seen, loss): (&Standing, &Loss),
+    ) -> Result<Option<PathBuf>, Fault> {
+        let lock = self.lock(runner, &Lock::Clones)?;
+        if self.loss(runner, clone)? != (seen.clone(), loss.clone()) {
+            return Err(Fault::Changed);
+        }
+        let is_kept = matches!(seen, Standing::Unmerged { .. }) && loss.cannot_keep.is_none();
+        let bundle = if is_kept { Some(self.bundle(runner, clone)?) } else { None };
+        if let Ok(workspace) = Repo::workspace(runner, clone.record.workspace.as_ref()) {
+            workspace.ask_patiently(&["update-ref", "-d", &clone.reference()])?;
+        }
+        let trash = self.discard(clone)?;
+        // Nobody has to wait for the deletion.
+        drop(lock);
+        // What cannot be deleted is listed as left.
+        remove_tree(&trash).ok();
+        Ok(bundle)
+    }
+
+    /// Writes what is in a clone and not in the commit that it began with to a file.
+    fn bundle(&self, runner: &Runner<'_>, clone: &Worktree) -> Result<PathBuf, Fault> {
+        let root = self.root()?;
+        let name = |number: usize| root.join(format!("{}.{number}.{BUNDLE}", clone.record.task_id));
+        let kept = super::entries(root)?.into_iter().filter(|path| path.extension() == Some(BUNDLE.as_ref()));
+        if kept.count() >= limits::DISCARDED_MAX {
+            return Err(Fault::TooManyDiscarded(root.display().to_string()));
+        }
+        let free = (1..=limits::DISCARDED_MAX).map(name).find(|path| path.symlink_metadata().is_err());
+        let path = free.ok_or_else(|| Fault::TooManyDiscarded(root.display().to_string()))?;
+        let text = path.to_str().ok_or(Fault::NotText)?;
+        let private = clone.private(runner);
+        let names = clone.name_contents(runner, &private)?;
+        let base = format!("^{}", clone.record.base);
+        let mut words = vec!["bundle", "create", "--quiet", text];
+        words.extend(names.iter().map(String::as_str));
+        // A bundle of nothing is refused, so one that has only what the clone began with has all of its history.
+        if private.commit_of(DISCARDED)? != clone.record.base || names.len() > 1 {
+            words.push(&base);
+        }
+        private.ask(&words)?;
+        fs::File::open(&path).and_then(|file| file.sync_all()).map_err(io("write", &path))?;
+        fs::File::open(root).and_then(|file| file.sync_all()).map_err(io("write", root))?;
+        Ok(path)
+    }
+}
+
+impl Worktree {
+    /// A merge that was interrupted is ended first: its record says which files of the workspace have to be put back.
+    fn refuse_busy(&self) -> Result<(), Fault> {
+        if self.underway.is_some() {
+            return Err(Fault::Underway(self.record.run_id.to_string()));
+        }
+        if self.is_unfinished && self.lock_making()?.is_none() {
+            return Err(Fault::BeingMade);
+        }
+        Ok(())
+    }
+
+    fn contents(&self, runner: &Runner<'_>) -> Result<Contents, Fault> {
+        // With a list of files of its own, as a comparison has.
+        let list = self.git_dir().join(format!("index.{}", runner.mark));
+        copy_index(&self.git_dir().join("index"), &list).map_err(io("copy", &list))?;
+        let tree = self.tree_now(&self.private(runner).with_index(&list));
+        fs::remove_file(&list).map_err(io("remove", &list))?;
+        let mut tips = self.own_tips()?;
+        tips.push(self.private(runner).commit_of(RESULT)?);
+        tips.sort();
+        tips.dedup();
+        Ok(Contents { tree: tree?, tips })
+    }
+
+    fn loss(&self, runner: &Runner<'_>) -> Result<Loss, Fault> {
+        let Contents { tree, tips } = self.contents(runner)?;
+        let workspace = Repo::workspace(runner, self.record.workspace.as_ref())?;
+        let head = workspace.commit_of("HEAD")?;
+        let private = self.private(runner);
+        let mut reached = Vec::new();
+        for tip in &tips {
+            reached.extend(private.commit_if_any(tip)?);
+        }
+        let except = format!("^{head}");
+        let count = format!("--max-count={}", limits::DISCARDED_LISTED_MAX);
+        let mut words = vec!["log", "--no-show-signature", "--format=%h %s", &count];
+        words.extend(reached.iter().map(String::as_str).chain([except.as_str(), "--"]));
+        let printed = private.ask(&words)?;
+        let commits = String::from_utf8_lossy(&printed).lines().map(str::to_owned).collect();
+        let mut words = vec!["rev-list", "--count"];
+        words.extend(reached.iter().map(String::as_str).chain([except.as_str(), "--"]));
+        let all_commits = private.line(&words)?.parse().unwrap_or_default();
+        let base = private.line(&["merge-base", &head, ONTO]).unwrap_or_else(|_| self.record.base.clone());
+        let changed = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", &base, &tree, "--"];
+        let printed = private.ask(&changed)?;
+        let paths = printed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+        let mut files: Vec<String> = paths.map(contract::domain::rollback::text).collect();
+        let all_files = files.len();
+        files.truncate(limits::DISCARDED_LISTED_MAX);
+        Ok(Loss { tree: Some(tree), tips, commits, all_commits, files, all_files, cannot_keep: None })
+    }
+
+    /// Gives everything in the clone a name in writ's own repository: first its files, then what its references name.
+    fn name_contents(&self, runner: &Runner<'_>, private: &Repo<'_>) -> Result<Vec<String>, Fault> {
+        let Contents { tree, tips } = self.contents(runner)?;
+        let onto = private.commit_of(ONTO)?;
+        let parents = self.parents(private, &onto)?;
+        let is_committed = parents.len() == 1 && private.tree_of(&parents[0])? == tree;
+        let commit = if is_committed {
+            parents[0].clone()
+        } else {
+            let message = format!("{}: discarded", self.record.name);
+            let mut words = vec!["commit-tree", "-m", &message];
+            words.extend(parents.iter().flat_map(|parent| ["-p", parent.as_str()]));
+            words.push(&tree);
+            let email = format!("{COMMITTER}@writ.invalid");
+            let by = [("GIT_AUTHOR_NAME", COMMITTER), ("GIT_AUTHOR_EMAIL", email.as_str())];
+            let printed = private.ask_with(&words, &by, Stdin::Closed)?;
+            String::from_utf8_lossy(&printed).trim().to_owned()
+        };
+        private.ask(&["update-ref", DISCARDED, &commit])?;
+        let mut names = vec![DISCARDED.to_owned()];
+        for (number, tip) in tips.iter().enumerate() {
+            let is_reached = match private.commit_if_any(tip)? {
+                Some(reached) => {
+                    private.is_ancestor(&reached, &commit)?
+                        || private.is_ancestor(&reached, &self.record.base)?
+                }
+                None => false,
+            };
+            if !is_reached {
+                let name = format!("{OTHERS}/{number}");
+                private.ask(&["update-ref", &name, tip])?;
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+}
