@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use contract::domain::confinement::Ceiling;
 use contract::domain::price::Prices;
+use contract::intake::AuditFiles;
 
 use crate::Policy;
 use crate::executor::Executors;
@@ -32,6 +33,8 @@ pub struct Settings {
     /// The clones in which tasks work.
     pub worktrees: Worktrees,
     pub policy: Policy,
+    /// Where the audit files of AOP sessions are.
+    pub audit: AuditFiles,
     /// What models cost.
     pub prices: Prices,
     /// What is needed to confine children.

@@ -59,6 +59,9 @@ pub(crate) struct Args {
     /// How long a task waits for locks of other runs before it is parked [default: 24h]
     #[arg(long, value_name = "DURATION", value_parser = host::length)]
     lock_wait: Option<Duration>,
+    /// Submit TASKs although another TASK of their session failed and aborted it
+    #[arg(long, conflicts_with = "continue_run")]
+    reopen: bool,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
@@ -161,6 +164,7 @@ fn request(args: &Args, lock_wait_ms: Option<u64>) -> Result<Request> {
         name: Some(names.join(", ")),
         executor: args.executor.clone(),
         map: args.map.iter().cloned().collect(),
+        reopen: args.reopen,
         lock_wait_ms,
         depth: 1,
         parent_run: None,

@@ -5,6 +5,7 @@
 mod agents_words;
 mod answers;
 mod aop_tasks;
+mod audit_files;
 mod bad_plans;
 mod bad_stores;
 mod budgets_over_attempts;
