@@ -63,7 +63,8 @@ fn every_audit_file_is_valid_and_says_what_the_log_holds() {
     for (name, text) in &found {
         let judged = cli.call(["validate", "aop-audit", "--output", "json"]).stdin(text.clone()).run();
         judged.success();
-        assert_eq!(judged.json()["data"]["findings"].as_array().map_or(0, Vec::len), 0, "{name} {judged}");
+        let details = &judged.json()["details"];
+        assert_eq!((&details["findings"], &details["warnings"]), (&json!([]), &json!([])), "{name} {judged}");
         let record: Value = serde_json::from_str(text).unwrap();
         let id = record["audit_record_id"].as_str().unwrap();
         assert!(name.starts_with("S-1_") && name.ends_with(&format!("Z_{}.json", &id[..8])), "{name}");
@@ -90,7 +91,9 @@ fn every_audit_file_is_valid_and_says_what_the_log_holds() {
     let summary = of_type(&records, "SESSION_SUMMARY");
     assert_eq!((summary.len(), &summary[0]["payload"]["failed"]), (1, &json!(1)));
     let reported = worked.trace().into_iter().map(|envelope| envelope["payload"]["event"].clone());
-    let trail = reported.filter(|event| event["event"] == "SESSION_FINAL_REPORT").last().unwrap()["audit_trail"].clone();
+    let trail =
+        reported.filter(|event| event["event"] == "SESSION_FINAL_REPORT").last().unwrap()["audit_trail"]
+            .clone();
     assert_eq!(trail, json!({"storage_path": format!("{PATH}/"), "record_count": found.len()}));
 }
 
@@ -144,7 +147,8 @@ fn audit_files_are_no_change_of_a_task_and_no_rollback_removes_them() {
 fn a_link_in_the_place_of_the_trail_is_told_and_not_followed() {
     let cli = writ();
     fs::create_dir_all(cli.scratch().path().join("elsewhere")).unwrap();
-    std::os::unix::fs::symlink(cli.scratch().path().join("elsewhere"), cli.project().join("_skills")).unwrap();
+    std::os::unix::fs::symlink(cli.scratch().path().join("elsewhere"), cli.project().join("_skills"))
+        .unwrap();
     let worked = work(&cli, &aop(&cli, "aop-success")).succeeded();
     assert!(worked.output.stderr.contains("audit files are not written"), "{}", worked.output);
     assert_eq!(fs::read_dir(cli.scratch().path().join("elsewhere")).unwrap().count(), 0);

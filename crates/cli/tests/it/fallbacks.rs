@@ -75,7 +75,8 @@ fn alternatives_are_used_in_order_by_their_triggers() {
 #[test]
 fn an_alternative_of_another_provider_goes_to_its_configured_executor_although_the_task_names_a_command() {
     let cli = writ();
-    let config = "[executor.gemini]\nkind = \"template\"\ncommand = [\"sh\", \"-c\", \"echo {model} > by-gemini\"]\n";
+    let config =
+        "[executor.gemini]\nkind = \"template\"\ncommand = [\"sh\", \"-c\", \"echo {model} > by-gemini\"]\n";
     cli.scratch().write("home/.config/writ/config.toml", config);
     let models = json!([
         // No executor is configured for it, so the command of the TASK is told the model.

@@ -177,7 +177,10 @@ fn a_failed_task_aborts_the_other_runs_of_its_session_and_its_session_takes_no_m
     bad["task"]["access"] = json!({"filesystem": {"read_paths": ["."], "write_paths": ["bad"]}});
     work(&cli, &bad).failed();
     let ended = Worked::of(&cli, other.wait(SOON));
-    assert_eq!((ended.result["state"].as_str(), ended.status("long").as_str()), (Some("canceled"), "canceled"));
+    assert_eq!(
+        (ended.result["state"].as_str(), ended.status("long").as_str()),
+        (Some("canceled"), "canceled")
+    );
     let reason = "aborted: `bad` failed, and its on_failure is ABORT_SESSION";
     assert_eq!(ended.reason("long"), reason);
     let report = session(&cli, &["report", "S-1"]);
@@ -190,7 +193,8 @@ fn a_failed_task_aborts_the_other_runs_of_its_session_and_its_session_takes_no_m
     let answer = output.json();
     assert_eq!(answer["error_code"], "WRONG_STATE", "{answer}");
     assert_eq!(answer["error_context"]["aop_code"], "E_DEPENDENCY_FAILED", "{answer}");
-    let other = with(late.clone(), json!({"session": with(late["session"].clone(), json!({"session_id": "S-2"}))}));
+    let other =
+        with(late.clone(), json!({"session": with(late["session"].clone(), json!({"session_id": "S-2"}))}));
     work(&cli, &other).succeeded();
     let reopened = cli.call(["run", "-", "--reopen", "--output", "json"]).stdin(late.to_string()).run();
     Worked::of(&cli, reopened).succeeded();
@@ -232,7 +236,8 @@ fn canceling_a_run_or_a_task_ends_what_it_delegated() {
             let cli = writ();
             let running = delegating(&cli, json!({"sandbox": sandbox}));
             let runs = cli.run(["runs", "list", "--output", "json"]).success().json();
-            let outer = runs["data"]["runs"].as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned();
+            let outer =
+                runs["data"]["runs"].as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned();
             let name = if what == "run" { outer.clone() } else { format!("{outer}/outer") };
             cli.run(["cancel", &name, "--reason", "enough"]).success();
             assert_ne!(running.wait(SOON).json()["success"], true);
@@ -250,7 +255,10 @@ fn a_task_that_times_out_or_fails_takes_what_it_delegated_with_it() {
     let running = delegating(&cli, json!({"timeout": "1s"}));
     running.wait(SOON).fails_with(1);
     let (state, reason) = delegated(&cli);
-    assert_eq!((state.as_str(), reason.as_str()), ("canceled", "the task `outer` that started it ran into its timeout"));
+    assert_eq!(
+        (state.as_str(), reason.as_str()),
+        ("canceled", "the task `outer` that started it ran into its timeout")
+    );
     let cli = writ();
     let line = format!(
         "{} run inner.json & until [ -e src/inner-runs ]; do sleep 0.05; done; exit 3",
@@ -259,6 +267,9 @@ fn a_task_that_times_out_or_fails_takes_what_it_delegated_with_it() {
     let running = delegating(&cli, json!({"command": line}));
     running.wait(SOON).fails_with(1);
     let (state, reason) = delegated(&cli);
-    assert_eq!((state.as_str(), reason.as_str()), ("canceled", "the task `outer` that started it failed with E_PROCESS_CRASH"));
+    assert_eq!(
+        (state.as_str(), reason.as_str()),
+        ("canceled", "the task `outer` that started it failed with E_PROCESS_CRASH")
+    );
     assert_eq!(cli.leftovers(), Vec::<u32>::new());
 }
