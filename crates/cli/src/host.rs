@@ -155,7 +155,9 @@ impl Door for CommandLine {
         own.extend(snapshots_directory(&self.globals));
         own.extend(worktrees_directory(&self.globals));
         own.push(sandboxes_directory(&store));
-        Index::at(directory).without(own)
+        // A configuration that cannot be read is refused by what uses the rest of it.
+        let audit = config::load(&absolute(".".into())).map(|config| config.executors.aop.audit);
+        Index::at(directory).without(own).without_audit(audit.unwrap_or_default())
     }
 
     fn snapshots(&self) -> Snapshots {
@@ -195,6 +197,7 @@ impl Door for CommandLine {
             doors: Some(Arc::new(Answering::new(&self.globals, &self.store))),
             worktrees: self.worktrees(),
             policy: config.policy,
+            audit: config.executors.aop.audit,
             prices: config.prices,
             upgrades: config.executors.upgrades,
             environment: self.environment(),

@@ -103,7 +103,7 @@ fn refused(kind: Kind, rule: &'static str, message: String) -> Box<Verdict> {
 }
 
 /// A UUID in the form of version 4 that is always the same for the same text.
-fn uuid_for(text: &str) -> String {
+pub(crate) fn uuid_for(text: &str) -> String {
     let hex: Vec<char> = digest::of_bytes(text.as_bytes()).chars().rev().take(32).collect();
     let part = |from: usize, to: usize| hex[from..to].iter().collect::<String>();
     format!("{}-{}-4{}-a{}-{}", part(0, 8), part(8, 12), part(13, 16), part(17, 20), part(20, 32))

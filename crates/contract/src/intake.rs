@@ -11,6 +11,7 @@ mod target;
 
 use std::collections::BTreeMap;
 
+use crate::aop::event::AuditTrail;
 use crate::aop::{Code, Fallback};
 use crate::digest;
 use crate::domain::run::{DocumentKind, Intent, RunWarning};
@@ -66,6 +67,41 @@ pub struct AopSettings {
     /// Refuse a TASK that does not match its schema, instead of sending it as a v1 prompt.
     pub refuses_fallback: bool,
     pub map: Vec<PathMapping>,
+    pub audit: AuditFiles,
+}
+
+/// Where the audit files of sessions are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuditFiles {
+    /// None are written.
+    Off,
+    /// In this directory: absolute, or relative to the workspace of the run.
+    In(String),
+}
+
+impl Default for AuditFiles {
+    fn default() -> Self {
+        Self::In(AuditTrail::STORAGE_PATH.to_owned())
+    }
+}
+
+impl AuditFiles {
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            AuditFiles::Off => None,
+            AuditFiles::In(path) => Some(path),
+        }
+    }
+
+    /// The part of a workspace in which only writ writes them; `None` if they are elsewhere.
+    pub fn within(&self, workspace: &str) -> Option<&str> {
+        let path = self.path()?;
+        let inside = match path.strip_prefix('/') {
+            None => path,
+            Some(_) => path.strip_prefix(workspace)?.strip_prefix('/')?,
+        };
+        Some(inside.trim_end_matches('/')).filter(|inside| !inside.is_empty())
+    }
 }
 
 /// How a document is read, besides its bytes and the configuration.

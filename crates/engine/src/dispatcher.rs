@@ -1,6 +1,7 @@
 //! The loop that works one run. Every report, deadline and request passes here, in order, on one thread.
 
 mod aborts;
+mod audit;
 pub(crate) mod busy_store;
 mod calls;
 mod claims;
@@ -91,6 +92,8 @@ pub(crate) struct Dispatcher<'d> {
     /// The last change of a priority that the board has seen.
     priorities_seen: i64,
     canceled: bool,
+    /// Why it was canceled, where somebody said so.
+    cancel_reason: Option<String>,
     /// The numbers under which tasks hold what they write.
     pub(crate) held: BTreeMap<usize, i64>,
     /// Tasks that could start but for something that others have.
@@ -116,6 +119,8 @@ pub(crate) struct Dispatcher<'d> {
     aborting: Vec<usize>,
     /// Why all others are ended, once one of those has failed.
     aborted: Option<String>,
+    /// The audit files of the run's AOP session; `None` if there are none.
+    audit: Option<audit::AuditTrail>,
 }
 
 /// What became of entries that were to be written.
@@ -176,6 +181,7 @@ impl<'d> Dispatcher<'d> {
             polled_ms: renewed_ms,
             priorities_seen: 0,
             canceled,
+            cancel_reason: None,
             held: BTreeMap::new(),
             waiting: BTreeMap::new(),
             watches: BTreeMap::new(),
@@ -189,6 +195,7 @@ impl<'d> Dispatcher<'d> {
             progress: BTreeMap::new(),
             aborting,
             aborted: None,
+            audit: None,
         }
     }
 
@@ -286,7 +293,11 @@ impl<'d> Dispatcher<'d> {
         });
         let committed = match written {
             Ok(Written::All { token }) => {
+                let is_audited = self.pipeline.entries().iter().any(Entry::is_audited);
                 self.pipeline.written();
+                if is_audited {
+                    self.follow_audit()?;
+                }
                 return Ok(Committed::All(token));
             }
             Ok(Written::Hindered(hindrance)) => Committed::Hindered(hindrance),
@@ -352,6 +363,20 @@ impl<'d> Dispatcher<'d> {
 
     pub(crate) fn is_canceled(&self) -> bool {
         self.canceled
+    }
+
+    fn note_cancel(&mut self) -> Result<()> {
+        if !self.canceled || self.cancel_reason.is_none() {
+            self.canceled = true;
+            self.cancel_reason = ops::run::cancel::reason_of(self.cx, &self.run)?;
+        }
+        Ok(())
+    }
+
+    /// Why the run was canceled, in words for its tasks.
+    pub(crate) fn cancel_words(&mut self) -> Result<String> {
+        self.note_cancel()?;
+        Ok(self.cancel_reason.clone().unwrap_or_else(|| "the run was canceled".to_owned()))
     }
 
     pub(crate) fn is_stopping(&self) -> bool {
@@ -460,7 +485,7 @@ impl<'d> Dispatcher<'d> {
             return Err(ops::run::journal::taken(&self.run.asked.id));
         }
         if stored.cancel_requested {
-            self.canceled = true;
+            self.note_cancel()?;
             self.stop_all(Stopped::Canceled, None);
         }
         self.hear_heartbeats(now_ms)?;

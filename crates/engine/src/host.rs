@@ -45,7 +45,7 @@ use crate::supervisor::{Exit, LaunchSpec, Marker, Stdin};
 use crate::verify::{CheckLocation, run_all};
 use crate::worklog::{Followed, follow};
 use crate::worktree::{self, Worktrees};
-use crate::{Ending, Policy, disk, worklog};
+use crate::{Ending, Policy, audit_files, disk, worklog};
 
 /// What only the door knows: the user's configuration, and who watches a run.
 pub trait Door {
@@ -319,6 +319,12 @@ impl Host for LocalHost {
     fn read_worklog(&self, root: &str, path: &str) -> Result<Option<Vec<u8>>> {
         worklog::read(Path::new(root), path)
             .map_err(|error| Error::new(ErrorCode::Io, format!("could not read {path}: {error}")))
+    }
+
+    fn write_audit(&self, directory: &str, files: &[(String, Vec<u8>)]) -> Result<usize> {
+        let failed =
+            |error| Error::new(ErrorCode::Io, format!("could not write audit files into {directory}: {error}"));
+        audit_files::named(Path::new(directory)).and_then(|into| audit_files::write(&into, files)).map_err(failed)
     }
 
     fn liveness(&self, owner: &Owner) -> Liveness {

@@ -24,6 +24,7 @@ use contract::domain::limits;
 use contract::domain::outside::covers;
 use contract::domain::rollback::text;
 use contract::domain::scope::Scope;
+use contract::intake::AuditFiles;
 
 use nodes::Seen;
 
@@ -42,6 +43,8 @@ pub struct Index {
     /// The files of the store, wherever they are: never looked at, and above all never opened. Closing a database file
     /// would release the locks that SQLite holds on it in this process.
     own: Vec<PathBuf>,
+    /// Where writ keeps the audit files of sessions: derived from the store, so never anybody's change.
+    audit: AuditFiles,
     /// The last look that was loaded or saved, so that the next one does not load it again.
     last: Arc<Mutex<Option<Last>>>,
 }
@@ -152,6 +155,12 @@ impl Index {
         Self { own, ..self }
     }
 
+    /// Without the audit files that are kept there.
+    #[must_use]
+    pub fn without_audit(self, audit: AuditFiles) -> Self {
+        Self { audit, ..self }
+    }
+
     /// With a smaller limit than `INDEX_FILES_MAX`.
     #[must_use]
     pub fn limited_to(self, files_max: usize) -> Self {
@@ -164,7 +173,9 @@ impl Index {
         let began = self.clock();
         let files_max = self.files_max.unwrap_or(limits::INDEX_FILES_MAX);
         let own = self.own.iter().filter_map(|path| identity(path)).collect();
-        let look = walk::walk(root, how, &before, &walk::Bounds { began, files_max, own });
+        let audit = root.to_str().and_then(|root| self.audit.within(root)).unwrap_or_default();
+        let bounds = walk::Bounds { began, files_max, own, audit: audit.as_bytes() };
+        let look = walk::walk(root, how, &before, &bounds);
         // Without what is saved, the next look only costs more.
         if how.is_only || look.partial.is_some() {
             if look.read > 0 {

@@ -2,6 +2,7 @@
 
 pub mod agent_program;
 pub mod ancestor;
+pub mod audit_files;
 pub mod disk;
 pub mod git;
 pub mod host;

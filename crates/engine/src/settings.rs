@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use contract::domain::confinement::Ceiling;
 use contract::domain::price::Prices;
+use contract::intake::AuditFiles;
 use contract::plan::upgrade::Upgrades;
 
 use crate::Policy;
@@ -33,6 +34,8 @@ pub struct Settings {
     /// The clones in which tasks work.
     pub worktrees: Worktrees,
     pub policy: Policy,
+    /// Where the audit files of AOP sessions are.
+    pub audit: AuditFiles,
     /// What models cost.
     pub prices: Prices,
     /// Models for escalated tasks.

@@ -159,6 +159,7 @@ fn fetch<'f, 'd: 'f>(dispatcher: &mut Dispatcher<'d>, run: &'f NewRun) -> Result
 }
 
 fn cancel_rest(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
+    let words = dispatcher.cancel_words()?;
     let all = 0..dispatcher.tasks.len();
     loop {
         let mark = dispatcher.pipeline.mark();
@@ -172,7 +173,7 @@ fn cancel_rest(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
                 continue;
             }
             let task_id = dispatcher.tasks[task].id.clone();
-            let reason = Some("the run was canceled".to_owned());
+            let reason = Some(words.clone());
             dispatcher.note(Entry::MoveTask { task_id, to: Status::Canceled, reason, verified: false });
         }
         let canceled = dispatcher.commit_unless_moved(mark)?;
@@ -210,7 +211,8 @@ fn leave(dispatcher: &mut Dispatcher<'_>, leaving: &Leaving) -> Result<bool> {
     audit(dispatcher, &run, &tasks, leaving)?;
     if answer.state.is_terminal() {
         let ended = dispatcher.run.clone();
-        if let Some(event) = ops::aop_session::final_report::event(dispatcher.cx, &ended, &tasks)? {
+        let files = dispatcher.settings.audit.path();
+        if let Some(event) = ops::aop_session::final_report::event(dispatcher.cx, &ended, &tasks, files)? {
             dispatcher.note(Entry::AopOfRun { event: Box::new(event) });
         }
     }

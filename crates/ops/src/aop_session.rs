@@ -1,11 +1,14 @@
 //! AOP sessions: runs that share a session id, what became of their TASKs, and what they cost.
 
+pub mod abort;
+pub mod audit;
 mod costs;
 pub mod final_report;
 mod graph;
 pub mod list;
 pub mod report;
 pub mod show;
+pub mod trail;
 
 use contract::domain::attempt::Attempt;
 use contract::domain::limits;

@@ -107,6 +107,8 @@ pub trait Host {
     ) -> Result<WorklogWrite>;
     /// The bytes of a worklog's file; `None` where there is no file.
     fn read_worklog(&self, root: &str, path: &str) -> Result<Option<Vec<u8>>>;
+    /// Writes files of an audit trail into a directory, which is made. Says how many were not there or differed.
+    fn write_audit(&self, directory: &str, files: &[(String, Vec<u8>)]) -> Result<usize>;
     /// Whether the process that owns a run or holds a claim is alive.
     fn liveness(&self, owner: &Owner) -> Liveness;
     /// Ends what a dead engine left behind, and says what is left of it. Nothing of a living one is touched.

@@ -83,6 +83,8 @@ pub const VERBS: &[Entry] = &[
     Entry::of::<aop_session::list::List>(),
     Entry::of::<aop_session::show::Show>(),
     Entry::of::<aop_session::report::Report>(),
+    Entry::of::<aop_session::audit::Audit>(),
+    Entry::of::<aop_session::audit::WriteAudit>(),
     Entry::of::<rollback::undo::Undo>(),
     Entry::of::<rollback::preview::Preview>(),
     Entry::of::<snapshots::list::List>(),

@@ -62,6 +62,9 @@ pub(crate) struct Args {
     /// How long a task waits for a rate limit or usage window to end before it fails [default: 8d]
     #[arg(long, value_name = "DURATION", value_parser = host::length)]
     limit_wait: Option<Duration>,
+    /// Submit TASKs although another TASK of their session failed and aborted it
+    #[arg(long, conflicts_with = "continue_run")]
+    reopen: bool,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
@@ -173,6 +176,7 @@ fn request(args: &Args) -> Result<Request> {
         map: args.map.iter().cloned().collect(),
         lock_wait_ms: args.lock_wait.map(millis),
         limit_wait_ms: args.limit_wait.map(millis),
+        reopen: args.reopen,
         depth: 1,
         parent_run: None,
         parent_task: None,

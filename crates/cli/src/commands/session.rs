@@ -1,11 +1,12 @@
 //! `writ session`
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use contract::domain::text::counted;
 use contract::json::Value;
 use ops::Result;
-use ops::aop_session::{list, report, show};
+use ops::aop_session::{audit, list, report, show};
 
 use crate::app::Globals;
 use crate::host;
@@ -29,6 +30,15 @@ pub(crate) enum Command {
         /// The session's id
         session: String,
     },
+    /// Print the audit records of an AOP session, or write their files
+    #[command(after_help = "Examples:\n  writ session audit AOP-SESSION-2026-02-26-001 --output json\n  writ session audit AOP-SESSION-2026-02-26-001 --write audit")]
+    Audit {
+        /// The session's id
+        session: String,
+        /// Write the files into this directory: those that are missing, and those that differ
+        #[arg(long, value_name = "DIR")]
+        write: Option<PathBuf>,
+    },
 }
 
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
@@ -41,6 +51,15 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
         Command::Report { session } => {
             let request = report::Request { session: session.clone() };
             host::answer::<report::Report>(globals, output, &request, reported)
+        }
+        Command::Audit { session, write: None } => {
+            let request = audit::Request { session: session.clone() };
+            host::answer::<audit::Audit>(globals, output, &request, audited)
+        }
+        Command::Audit { session, write: Some(directory) } => {
+            let directory = host::absolute(directory.clone()).to_string_lossy().into_owned();
+            let request = audit::WriteRequest { session: session.clone(), directory };
+            host::answer::<audit::WriteAudit>(globals, output, &request, audited)
         }
     }
 }
@@ -88,5 +107,15 @@ fn reported(answer: &report::Answer) -> String {
     if let Some(cost) = dollars("/cost_summary/actual_cost_usd") {
         text.push_str(&format!("cost ${cost:.6}\n"));
     }
+    text
+}
+
+fn audited(answer: &audit::Answer) -> String {
+    let mut text: String = answer.records.iter().map(|one| format!("{}\n", one_line(&one.file))).collect();
+    let records = counted(answer.count, "record");
+    text.push_str(&match answer.written {
+        Some(written) => format!("{records}, {} written\n", counted(written, "file")),
+        None => format!("{records}\n"),
+    });
     text
 }

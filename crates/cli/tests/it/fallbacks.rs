@@ -73,6 +73,31 @@ fn alternatives_are_used_in_order_by_their_triggers() {
 }
 
 #[test]
+fn an_alternative_of_another_provider_goes_to_its_configured_executor_although_the_task_names_a_command() {
+    let cli = writ();
+    let config =
+        "[executor.gemini]\nkind = \"template\"\ncommand = [\"sh\", \"-c\", \"echo {model} > by-gemini\"]\n";
+    cli.scratch().write("home/.config/writ/config.toml", config);
+    let models = json!([
+        // No executor is configured for it, so the command of the TASK is told the model.
+        alternative("CLAUDE", "opus", "ALL_ERRORS"),
+        alternative("GEMINI", "gemini-2.5-pro", "ALL_ERRORS"),
+    ]);
+    let worked = work(&cli, &task(&cli, "exit 3", json!({"alternative_models": models}))).succeeded();
+    assert_eq!(attempts(&worked), ["none E_PROCESS_CRASH", "opus E_PROCESS_CRASH", "gemini-2.5-pro -"]);
+    assert_eq!(cli.scratch().read("project/by-gemini"), "gemini-2.5-pro\n");
+    let decided: Vec<String> =
+        worked.decisions("L6").into_iter().filter(|decision| decision.starts_with("FALLBACK")).collect();
+    assert_eq!(
+        decided,
+        [
+            "FALLBACK: opus with aop-stdio after E_PROCESS_CRASH, alternative 1 of 2, for ALL_ERRORS",
+            "FALLBACK: gemini-2.5-pro with gemini after E_PROCESS_CRASH, alternative 2 of 2, for ALL_ERRORS",
+        ]
+    );
+}
+
+#[test]
 fn each_trigger_is_reached_by_a_real_failure() {
     let cases = [
         ("hang", json!({"timeout_seconds": 1}), "TIMEOUT"),

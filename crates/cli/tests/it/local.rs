@@ -77,6 +77,7 @@ impl Door for TestDoor {
             doors: None,
             stop: StopSignal::default(),
             rerun_parked: how.rerun_parked,
+            audit: contract::intake::AuditFiles::default(),
             prices: contract::domain::price::Prices::default(),
             upgrades: contract::plan::upgrade::Upgrades::default(),
             lock_wait: how.lock_wait.unwrap_or(limits::LOCK_WAIT_DEFAULT),

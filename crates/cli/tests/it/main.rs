@@ -7,6 +7,7 @@ mod answers;
 mod aop_codes;
 mod aop_fields;
 mod aop_tasks;
+mod audit_files;
 mod bad_plans;
 mod bad_stores;
 mod budgets_over_attempts;

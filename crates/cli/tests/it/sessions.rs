@@ -1,11 +1,12 @@
 //! AOP sessions: TASKs that belong together, who delegates to whom, and what is reported at the end.
 
 use serde_json::{Value, json};
-use testkit::Cli;
+use testkit::{Cli, eventually};
 
 use crate::aop_tasks::response;
 use crate::documents::{agent, aop, plan, shell, with, writ};
 use crate::read_back::{Worked, work};
+use crate::run_view::SOON;
 
 /// A TASK of the session with this id, whose program does these steps.
 fn task(cli: &Cli, id: &str, pattern: &str, script: &str) -> Value {
@@ -89,7 +90,9 @@ fn a_session_ends_with_a_report_of_its_tasks_graph_and_costs() {
     assert_eq!(report["cost_summary"]["by_agent"], json!({"emma": 0.25}));
     assert_eq!(report["cost_summary"]["by_provider"], json!({"OTHER": 0.25}));
     assert_eq!(report["totals"]["role_assignments"][0]["role"], "ORCHESTRATOR");
-    assert_eq!(report["audit_trail"], Value::Null, "no audit files are written");
+    let trail = session(&cli, &["audit", "S-1"]);
+    let path = "_skills/agent-orchestration-protocol_d/v2/audit_trails/";
+    assert_eq!(report["audit_trail"], json!({"storage_path": path, "record_count": trail["count"]}));
     let graph = &report["delegation_graph"];
     assert_eq!(graph["nodes"][1]["depth"], 2);
     let edges = json!([
@@ -152,4 +155,121 @@ fn a_session_that_nobody_submitted_is_not_found() {
     work(&cli, &aop(&cli, "aop-success")).succeeded();
     let output = cli.run(["session", "show", "S-9", "--output", "json"]);
     assert_eq!(output.fails_with(1).json()["error_code"], "NOT_FOUND");
+}
+
+/// A TASK of the session whose program makes a file and then waits for ever.
+fn waiting(cli: &Cli, id: &str) -> Value {
+    let line = format!("cat > /dev/null; touch {id}-runs; while :; do sleep 0.05; done");
+    let mut task = aop(cli, "");
+    task["task"]["task_id"] = json!(id);
+    task["task"]["extensions"] = json!({"x_command": ["sh", "-c", line], "x_sandbox": "off"});
+    task["task"]["access"] = json!({"filesystem": {"read_paths": ["."], "write_paths": [id]}});
+    task
+}
+
+#[test]
+fn a_failed_task_aborts_the_other_runs_of_its_session_and_its_session_takes_no_more() {
+    let cli = writ();
+    let other = cli.call(["run", "-", "--output", "json"]).stdin(waiting(&cli, "long").to_string()).spawn();
+    eventually(SOON, "the other run works", || cli.project().join("long-runs").exists());
+    let mut bad = task(&cli, "bad", "SINGLE", "exit 3");
+    bad["execution_policy"] = json!({"on_failure": "ABORT_SESSION"});
+    bad["task"]["access"] = json!({"filesystem": {"read_paths": ["."], "write_paths": ["bad"]}});
+    work(&cli, &bad).failed();
+    let ended = Worked::of(&cli, other.wait(SOON));
+    assert_eq!(
+        (ended.result["state"].as_str(), ended.status("long").as_str()),
+        (Some("canceled"), "canceled")
+    );
+    let reason = "aborted: `bad` failed, and its on_failure is ABORT_SESSION";
+    assert_eq!(ended.reason("long"), reason);
+    let report = session(&cli, &["report", "S-1"]);
+    let states: Vec<&Value> = report["tasks"].as_array().unwrap().iter().map(|one| &one["state"]).collect();
+    assert_eq!(states, ["ABORTED", "FAILED"]);
+    assert_eq!(cli.leftovers(), Vec::<u32>::new());
+    let late = task(&cli, "late", "SINGLE", "aop-success");
+    let output = cli.call(["run", "-", "--output", "json"]).stdin(late.to_string()).run();
+    output.fails_with(1);
+    let answer = output.json();
+    assert_eq!(answer["error_code"], "WRONG_STATE", "{answer}");
+    assert_eq!(answer["error_context"]["aop_code"], "E_DEPENDENCY_FAILED", "{answer}");
+    let other =
+        with(late.clone(), json!({"session": with(late["session"].clone(), json!({"session_id": "S-2"}))}));
+    work(&cli, &other).succeeded();
+    let reopened = cli.call(["run", "-", "--reopen", "--output", "json"]).stdin(late.to_string()).run();
+    Worked::of(&cli, reopened).succeeded();
+}
+
+/// Runs a task that delegates a run which waits for ever; gives the outer run while both work.
+fn delegating(cli: &Cli, more: Value) -> testkit::Background<'_> {
+    let inner = with(
+        shell("inner", "touch src/inner-runs; while :; do sleep 0.05; done"),
+        json!({"writes": ["src"]}),
+    );
+    std::fs::create_dir_all(cli.project().join("src")).unwrap();
+    cli.scratch().write("project/inner.json", plan([inner]).to_string());
+    let line = format!("{} run inner.json", env!("CARGO_BIN_EXE_writ"));
+    let outer = with(with(shell("outer", &line), json!({"writes": ["src"]})), more);
+    cli.scratch().write("project/outer.json", plan([outer]).to_string());
+    let running = cli.spawn(["run", "outer.json", "--output", "json"]);
+    let is_there = cli.project().join("src/inner-runs");
+    eventually(SOON, "the delegated task runs", || is_there.exists());
+    running
+}
+
+/// The state of the delegated run, and why its task was canceled.
+fn delegated(cli: &Cli) -> (String, String) {
+    let listed = cli.run(["runs", "list", "--output", "json"]).success().json();
+    let runs = listed["data"]["runs"].as_array().unwrap().clone();
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let all = runs.iter().map(|run| {
+        cli.run(["runs", "show", &word(&run["id"]), "--output", "json"]).success().json()["data"].clone()
+    });
+    let inner = all.into_iter().find(|run| run["tasks"][0]["name"] == "inner").unwrap();
+    (word(&inner["state"]), word(&inner["tasks"][0]["reason"]))
+}
+
+#[test]
+fn canceling_a_run_or_a_task_ends_what_it_delegated() {
+    for what in ["run", "outer"] {
+        for sandbox in ["prefer", "off"] {
+            let cli = writ();
+            let running = delegating(&cli, json!({"sandbox": sandbox}));
+            let runs = cli.run(["runs", "list", "--output", "json"]).success().json();
+            let outer =
+                runs["data"]["runs"].as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned();
+            let name = if what == "run" { outer.clone() } else { format!("{outer}/outer") };
+            cli.run(["cancel", &name, "--reason", "enough"]).success();
+            assert_ne!(running.wait(SOON).json()["success"], true);
+            let (state, reason) = delegated(&cli);
+            assert_eq!(state, "canceled", "{what} {sandbox}: {reason}");
+            assert!(reason.contains("that started it was canceled"), "{what} {sandbox}: {reason}");
+            assert_eq!(cli.leftovers(), Vec::<u32>::new());
+        }
+    }
+}
+
+#[test]
+fn a_task_that_times_out_or_fails_takes_what_it_delegated_with_it() {
+    let cli = writ();
+    let running = delegating(&cli, json!({"timeout": "1s"}));
+    running.wait(SOON).fails_with(1);
+    let (state, reason) = delegated(&cli);
+    assert_eq!(
+        (state.as_str(), reason.as_str()),
+        ("canceled", "the task `outer` that started it ran into its timeout")
+    );
+    let cli = writ();
+    let line = format!(
+        "{} run inner.json & until [ -e src/inner-runs ]; do sleep 0.05; done; exit 3",
+        env!("CARGO_BIN_EXE_writ")
+    );
+    let running = delegating(&cli, json!({"command": line}));
+    running.wait(SOON).fails_with(1);
+    let (state, reason) = delegated(&cli);
+    assert_eq!(
+        (state.as_str(), reason.as_str()),
+        ("canceled", "the task `outer` that started it failed with E_PROCESS_CRASH")
+    );
+    assert_eq!(cli.leftovers(), Vec::<u32>::new());
 }

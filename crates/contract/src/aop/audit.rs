@@ -1,11 +1,14 @@
 //! Audit records: what an orchestrator records about every message, decision and rollback.
 
+mod checks;
 pub(crate) mod shape;
+pub mod trail;
 mod validate;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
+pub use trail::Trail;
 pub use validate::{parse, validate};
 
 use super::event::{RoleAssignment, RolledBack};

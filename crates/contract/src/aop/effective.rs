@@ -6,6 +6,7 @@ pub mod path;
 use std::time::Duration;
 
 use super::task::{Network, OnFailure, OnHeartbeatFailure, Task};
+use crate::domain::attempt::NewAttempt;
 use crate::domain::limits::TASK_TIMEOUT_DEFAULT;
 use crate::domain::money::MicroUsd;
 use crate::domain::priority::Priority;
@@ -51,6 +52,20 @@ pub fn priority(task: &Task) -> Priority {
 
 pub fn attempt(task: &Task) -> u64 {
     task.task.attempt.unwrap_or(1)
+}
+
+/// The TASK as an attempt of it gets it: with its number, and with the alternative model that it uses as its target.
+pub fn for_attempt(task: &Task, attempt: &NewAttempt) -> Task {
+    let mut task = task.clone();
+    // Its author may have made attempts before this run.
+    let earlier = self::attempt(&task).saturating_sub(1);
+    task.task.attempt = u64::try_from(attempt.number).ok().map(|number| number.saturating_add(earlier));
+    let listed = task.execution_policy.as_ref().map(|policy| &policy.alternative_models);
+    let index = attempt.alternative.and_then(|index| usize::try_from(index).ok());
+    if let Some(other) = index.zip(listed).and_then(|(index, listed)| listed.get(index)) {
+        (task.target.provider, task.target.model) = (other.provider, other.model.clone());
+    }
+    task
 }
 
 /// Whether the task may delegate parts of its work.

@@ -198,6 +198,10 @@ pub enum Change {
 }
 
 impl Change {
+    pub const ATTEMPT_STARTED: &'static str = "attempt_started";
+    pub const ATTEMPT_ENDED: &'static str = "attempt_ended";
+    pub const RUN_CANCEL_REQUESTED: &'static str = "run_cancel_requested";
+
     /// The event kind in the agent contract.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -224,11 +228,11 @@ impl Change {
             Change::ArtifactAdded { .. } => "artifact_added",
             Change::RunSubmitted { .. } => "run_submitted",
             Change::RunOwned { .. } => "run_owned",
-            Change::RunCancelRequested { .. } => "run_cancel_requested",
+            Change::RunCancelRequested { .. } => Self::RUN_CANCEL_REQUESTED,
             Change::RunMoved { .. } => "run_status",
-            Change::AttemptStarted { .. } => "attempt_started",
+            Change::AttemptStarted { .. } => Self::ATTEMPT_STARTED,
             Change::AttemptNamed { .. } => "attempt_named",
-            Change::AttemptEnded { .. } => "attempt_ended",
+            Change::AttemptEnded { .. } => Self::ATTEMPT_ENDED,
             Change::AttemptRolledBack { .. } => "attempt_rolled_back",
             Change::Halted { .. } => "halted",
             Change::HaltLifted { .. } => "halt_lifted",

@@ -2,6 +2,7 @@
 
 mod compare;
 mod keep;
+mod print;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -196,7 +196,8 @@ fn policy(task: &Task) -> TaskPolicy {
 }
 
 /// The alternative models, each with the program that is configured for its provider, else with that of the TASK, which
-/// is told the model.
+/// is told the model. A command that the TASK names is the program of its own target: another provider's model goes to
+/// that provider's executor where the user configured one, but not to a built-in one that nobody configured.
 fn alternatives(task: &Task, executors: &Executors) -> Vec<Alternative> {
     let listed = task.execution_policy.iter().flat_map(|policy| &policy.alternative_models);
     let alternative = |model: &AlternativeModel| {
@@ -205,7 +206,11 @@ fn alternatives(task: &Task, executors: &Executors) -> Vec<Alternative> {
         let own = || command(task, executors, &mut Findings::default());
         let extensions = task.task.extensions.as_ref();
         let has_command = extensions.is_some_and(|extensions| extensions.contains_key(COMMAND_EXTENSION));
-        let of_provider = executors.of_provider(model.provider).filter(|_| !has_command);
+        let of_provider = if has_command {
+            executors.configured_for(model.provider).filter(|_| model.provider != task.target.provider)
+        } else {
+            executors.of_provider(model.provider)
+        };
         let (executor, command) = match (configured, of_provider) {
             (Some(command), _) => (None, command.clone()),
             (None, Some(executor)) => (Some(executor), Vec::new()),

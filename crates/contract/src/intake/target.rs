@@ -25,8 +25,13 @@ impl Executors {
     /// The built-in executor of a provider's model, where there is one.
     pub fn of_provider(&self, provider: Provider) -> Option<ExecutorName> {
         let name = provider.as_str().to_lowercase();
-        let configured = self.named.iter().find(|named| named.as_str() == name);
-        configured.cloned().or_else(|| self.built_in(provider, &name))
+        self.configured_for(provider).or_else(|| self.built_in(provider, &name))
+    }
+
+    /// The executor that the user configured under a provider's name.
+    pub fn configured_for(&self, provider: Provider) -> Option<ExecutorName> {
+        let name = provider.as_str().to_lowercase();
+        self.named.iter().find(|named| named.as_str() == name).cloned()
     }
 
     fn built_in(&self, provider: Provider, agent: &str) -> Option<ExecutorName> {

@@ -7,6 +7,7 @@ use contract::domain::attempt::AttemptState;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
 use ops::Result;
+use ops::aop_session::abort;
 use ops::run::journal::Entry;
 
 use super::Dispatcher;
@@ -35,6 +36,7 @@ impl Dispatcher<'_> {
         if self.aborted.as_ref() != Some(&reason) {
             self.observer.report(Progress::Warned { task: &name, told: "its failure ends all other tasks" });
             self.aborted = Some(reason.clone());
+            self.end_session(failed, &reason)?;
         }
         for live in self.live.values_mut() {
             live.stop(Stopped::Canceled, &*self.children);
@@ -42,6 +44,21 @@ impl Dispatcher<'_> {
         let waiting = |task: &usize| *task != failed && self.board.slot(*task).status == Status::Todo;
         let waiting: Vec<usize> = (0..self.tasks.len()).filter(waiting).collect();
         waiting.into_iter().try_for_each(|task| self.cancel_waiting(task, &reason))
+    }
+
+    /// Cancels the other runs of the AOP session, as a person would.
+    fn end_session(&mut self, failed: usize, reason: &str) -> Result<()> {
+        let ended_at = self.attempts[failed].last().and_then(|last| last.ended_at);
+        let at = ended_at.unwrap_or_else(|| self.cx.now().at);
+        let reason = format!("aborted: {reason}");
+        let run = self.run.clone();
+        let ended = self
+            .patiently(|engine| abort::end_others(engine.cx, &engine.caller, &run, (at, &reason)))?;
+        for id in ended {
+            let told = format!("its failure ends the run {id} of the same session");
+            self.observer.report(Progress::Warned { task: &self.board.slot(failed).name, told: &told });
+        }
+        Ok(())
     }
 
     /// Whether a task has finally failed. One that a critical error aborted has, too.

@@ -11,7 +11,7 @@ use ops::Result;
 use ops::inside::{Acts, InsideTask};
 
 use super::Dispatcher;
-use crate::executor::failure;
+use crate::executor::{Stopped, failure};
 use crate::inside::{Inside, bind};
 use crate::pipeline::l7_delegate::Claim;
 use crate::sandbox::{Confined, Wanted};
@@ -65,6 +65,32 @@ impl Dispatcher<'_> {
     /// Closes the socket of a task whose program has ended: what it called is ended too.
     pub(super) fn close_door(&mut self, task: usize) {
         self.live_mut(task).door = None;
+    }
+
+    /// Cancels what the program delegated if it was stopped for good. A signal to writ only stops it all, to be continued.
+    pub(super) fn end_delegated_of_stopped(&mut self, task: usize) -> Result<()> {
+        let ended = match self.live[&task].stopped {
+            Some(Stopped::Canceled) => "was canceled",
+            Some(Stopped::Timeout) => "ran into its timeout",
+            Some(Stopped::Silence) => "gave no sign of life",
+            Some(Stopped::Fenced) => "lost its locks",
+            Some(Stopped::Interrupted) | None => return Ok(()),
+        };
+        self.end_delegated(task, ended)
+    }
+
+    /// The same for a program that failed.
+    pub(super) fn end_delegated_of_failed(&mut self, task: usize, claim: &Claim) -> Result<()> {
+        match (self.live[&task].stopped, claim) {
+            (None, Claim::Failure { code, .. }) => self.end_delegated(task, &format!("failed with {code}")),
+            _ => Ok(()),
+        }
+    }
+
+    fn end_delegated(&mut self, task: usize, ended: &str) -> Result<()> {
+        let id = self.tasks[task].id.clone();
+        self.patiently(|engine| ops::run::cancel::delegated(engine.cx, &engine.caller, &id, ended))?;
+        Ok(())
     }
 
     /// What the program reported with `writ task complete` while it ran. It is no more than a claim.

@@ -38,6 +38,7 @@ use crate::verify::{self, Recorder};
 impl Dispatcher<'_> {
     /// The executor and everything it started is gone. What does it claim?
     pub(super) fn executor_ended(&mut self, task: usize) -> Result<()> {
+        self.end_delegated_of_stopped(task)?;
         self.close_door(task);
         let at = self.cx.now().at;
         let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
@@ -75,6 +76,7 @@ impl Dispatcher<'_> {
         let claim = self.with_inputs(task, claim);
         self.warn_of_access(task);
         let succeeded = claim == Claim::Success;
+        self.end_delegated_of_failed(task, &claim)?;
         self.live_mut(task).claim = Some(claim);
         self.leave_sandbox(task);
         // Before the checks: what they leave behind is not the task's.
@@ -397,7 +399,11 @@ impl Dispatcher<'_> {
         self.held.remove(&task);
         let more = rolled.as_ref().map(|rolled| rolled.told.clone()).or_else(|| self.merged_before(task));
         let aborted = self.aborted.as_ref().filter(|_| why == Stopped::Canceled && !self.canceled);
-        let message = aborted.map_or_else(|| message.to_owned(), |reason| format!("aborted: {reason}"));
+        let message = match (aborted, &self.cancel_reason) {
+            (Some(reason), _) => format!("aborted: {reason}"),
+            (None, Some(reason)) if why == Stopped::Canceled => reason.clone(),
+            (None, _) => message.to_owned(),
+        };
         let entry = rolled.and_then(|rolled| rolled.entry);
         let message = &more.map_or_else(|| message.clone(), |more| format!("{message}; {more}"));
         let outcome = self.outcome_of(live, state, Conclusion::of_stopped(why, message));

@@ -52,7 +52,7 @@ struct Walk<'w> {
     root: &'w Path,
     how: &'w How<'w>,
     before: &'w Look,
-    bounds: &'w Bounds,
+    bounds: &'w Bounds<'w>,
     deadline: Instant,
     pending: Vec<Pending>,
     directories: BTreeMap<Vec<u8>, Vec<Entry>>,
@@ -68,15 +68,17 @@ struct Walk<'w> {
 }
 
 /// What a walk must know besides the tree.
-pub(super) struct Bounds {
+pub(super) struct Bounds<'b> {
     /// The time of the look in nanoseconds, by the clock of the files.
     pub(super) began: i64,
     pub(super) files_max: usize,
     /// Device and inode of what is never looked at.
     pub(super) own: BTreeSet<(u64, u64)>,
+    /// Where writ keeps audit files; empty if that is not in the workspace.
+    pub(super) audit: &'b [u8],
 }
 
-pub(super) fn walk(root: &Path, how: &How<'_>, before: &Look, bounds: &Bounds) -> Look {
+pub(super) fn walk(root: &Path, how: &How<'_>, before: &Look, bounds: &Bounds<'_>) -> Look {
     let repository = Repository::of(root);
     let rules = how.rules.cloned().unwrap_or_else(|| Rules::of_root(root, repository.as_ref()));
     let chain = Chain::of(&rules);
@@ -122,7 +124,7 @@ impl Walk<'_> {
         {
             let here = self.root.join(OsStr::from_bytes(path));
             let Ok(meta) = fs::symlink_metadata(&here) else { continue };
-            if self.is_own(&meta) {
+            if self.is_own(&meta) || self.is_audit(path) {
                 continue;
             }
             if meta.is_dir() {
@@ -182,7 +184,7 @@ impl Walk<'_> {
             self.seen.repositories.push(directory.path.clone());
         }
         if !matches!(directory.part, Part::Git | Part::GitInfo) {
-            if self.how.is_only && !directory.path.is_empty() {
+            if self.how.is_only && !directory.path.is_empty() && !self.is_above_audit(&directory.path) {
                 self.seen.directories.push((directory.path.clone(), directory.stat.mode));
             }
             directory.chain = self.with_rules(directory.chain, &directory.path, &here);
@@ -196,7 +198,7 @@ impl Walk<'_> {
             let name = entry.file_name();
             let name = name.as_bytes();
             let path = joined(&directory.path, name);
-            if self.is_never(&path) || self.is_own(&meta) {
+            if self.is_never(&path) || self.is_own(&meta) || self.is_audit(&path) {
                 continue;
             }
             let Some(part) = self.part(&directory, name, &path, meta.is_dir()) else {
@@ -205,7 +207,7 @@ impl Walk<'_> {
             };
             if meta.is_dir() {
                 let stat = Stat::of(&meta);
-                if matches!(part, Part::Usual | Part::Always) {
+                if matches!(part, Part::Usual | Part::Always) && !self.is_above_audit(&path) {
                     entries.push(Entry::of_directory(&kept(name), &stat));
                 }
                 self.pending.push(Pending { path, chain: directory.chain.clone(), part, stat });
@@ -295,6 +297,15 @@ impl Walk<'_> {
 
     fn is_own(&self, meta: &fs::Metadata) -> bool {
         self.bounds.own.contains(&(meta.dev(), meta.ino()))
+    }
+
+    fn is_audit(&self, path: &[u8]) -> bool {
+        !self.bounds.audit.is_empty() && has(self.bounds.audit, path)
+    }
+
+    /// A directory that writ may have made for its audit files. What else is in it counts; the directory does not.
+    fn is_above_audit(&self, path: &[u8]) -> bool {
+        has(path, self.bounds.audit)
     }
 
     fn with_rules(&mut self, chain: Chain, path: &[u8], here: &Path) -> Chain {

@@ -57,6 +57,7 @@ impl World {
             doors: None,
             stop: StopSignal::default(),
             rerun_parked: false,
+            audit: contract::intake::AuditFiles::default(),
             prices: contract::domain::price::Prices::default(),
             upgrades: contract::plan::upgrade::Upgrades::default(),
             lock_wait: limits::LOCK_WAIT_DEFAULT,

@@ -46,6 +46,7 @@ impl Bench {
             doors: None,
             stop: StopSignal::default(),
             rerun_parked: false,
+            audit: contract::intake::AuditFiles::default(),
             prices: contract::domain::price::Prices::default(),
             upgrades: contract::plan::upgrade::Upgrades::default(),
             lock_wait: limits::LOCK_WAIT_DEFAULT,

@@ -14,9 +14,9 @@ use contract::domain::status::Status;
 use contract::domain::task::Task;
 use contract::json::Value;
 
-use super::Whole;
 use super::costs::{cost, costs};
 use super::graph::graph;
+use super::{Whole, trail};
 use crate::aop_event::AopEvent;
 use crate::context::Context;
 use crate::error::Result;
@@ -38,8 +38,14 @@ pub(crate) fn of(whole: &Whole) -> SessionFinalReport {
     of_runs(&runs)
 }
 
-/// The event that a run of a session leaves when it ends. `tasks` are its own, as they are about to be written.
-pub fn event(cx: &mut Context, run: &Run, tasks: &[(Task, Vec<Attempt>)]) -> Result<Option<AopEvent>> {
+/// The event that a run of a session leaves when it ends. `tasks` are its own, as they are about to be written, and
+/// `storage_path` is where audit files are, if they are written.
+pub fn event(
+    cx: &mut Context,
+    run: &Run,
+    tasks: &[(Task, Vec<Attempt>)],
+    storage_path: Option<&str>,
+) -> Result<Option<AopEvent>> {
     let Some(session_id) = &run.asked.session_id else { return Ok(None) };
     let mut whole = super::whole(cx, session_id)?;
     for (known, of_run) in &mut whole.runs {
@@ -47,7 +53,13 @@ pub fn event(cx: &mut Context, run: &Run, tasks: &[(Task, Vec<Attempt>)]) -> Res
             *of_run = tasks.to_vec();
         }
     }
-    let report = of(&whole);
+    let mut report = of(&whole);
+    if let Some(storage_path) = storage_path {
+        let records = trail::records_of(cx, &whole)?;
+        // The event itself gives the last one, the summary.
+        let count = records.iter().map(|of_run| of_run.records.len()).sum::<usize>() + 1;
+        report.audit_trail = Some(trail::told(storage_path, count));
+    }
     let signal = report.session_status.as_ref().map_or("SUCCESS", |status| status.final_signal.as_str());
     let totals = report.totals.clone().unwrap_or_default();
     let told = format!("{signal}, {} of {} TASKs completed", totals.completed, totals.total_tasks);

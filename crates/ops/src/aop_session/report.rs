@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::final_report;
+use super::{final_report, trail};
 use crate::context::Context;
 use crate::error::Result;
 use crate::verb::{Function, Surface, Verb};
@@ -36,7 +36,13 @@ pub struct Answer(pub Value);
 
 pub fn report(cx: &mut Context, request: &Request) -> Result<Answer> {
     let whole = super::whole(cx, &request.session)?;
-    let body = Body::SessionFinalReport(Box::new(final_report::of(&whole)));
+    let mut report = final_report::of(&whole);
+    let workspace = whole.runs.last().map(|(run, _)| run.asked.workspace.clone()).unwrap_or_default();
+    if let Some(storage_path) = cx.host().executors(&workspace)?.aop.audit.path() {
+        let count = trail::records_of(cx, &whole)?.iter().map(|of_run| of_run.records.len()).sum();
+        report.audit_trail = Some(trail::told(storage_path, count));
+    }
+    let body = Body::SessionFinalReport(Box::new(report));
     // The same session gives the same report, whenever it is asked for.
     let moments = whole.runs.iter().map(|(run, _)| run.ended_at.unwrap_or(run.created_at));
     let at = moments.max().unwrap_or_else(|| cx.now().at);

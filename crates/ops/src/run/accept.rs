@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use super::submit::Submit;
 use super::tasks::create_tasks;
 use crate::aop_event::{self, AopEvent};
+use crate::aop_session::abort::refuse_aborted;
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::once::Reply;
@@ -53,6 +54,8 @@ pub struct OfMessages {
     pub executor: Option<String>,
     /// How the caller mapped paths.
     pub map: BTreeMap<String, String>,
+    /// Whether the session may have been aborted.
+    pub reopens: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +88,9 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Submission) -> Result<Reply
     let environment = has_checks.then(|| cx.host().author_environment());
     let author = if has_checks { cx.author(&key.caller)? } else { key.caller.agent.clone() };
     cx.once(key, Submit::NAME, &same, |work| {
+        if let Some(session_id) = request.aop.session_id.as_ref().filter(|_| !request.aop.reopens) {
+            refuse_aborted(work.tx, session_id)?;
+        }
         let run = new_run(work, request, environment);
         accept(work, &run, &author, &request.aop.fallbacks)?;
         Ok(Accepted { run_id: run.id, corr: run.corr })

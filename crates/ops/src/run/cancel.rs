@@ -1,5 +1,6 @@
 //! Cancels a run or a task.
 
+mod delegated;
 mod end;
 
 use contract::aop::Code;
@@ -21,6 +22,9 @@ use crate::names::is_run;
 use crate::once::Reply;
 use crate::record::{About, EventWriter};
 use crate::verb::{Function, Surface, Verb, WhileHalted};
+
+pub use delegated::{delegated, reason_of};
+pub(crate) use delegated::with_children;
 
 /// Cancels a run.
 pub struct CancelRun;
@@ -100,48 +104,51 @@ fn cancel_run(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
     let id = cx.run_id_once(key, &request.id)?;
     cx.once_viewing(key, CancelRun::NAME, request, |work| {
         let run = super::find(work.tx, &id)?;
-        let id = run.asked.id.to_string();
         if run.state.is_terminal() {
             let message = format!("the run {} already", run.state.said());
             return Err(Error::new(ErrorCode::WrongState, message).details(json!({"state": run.state})));
         }
-        let about = super::about(&run);
-        let requested = Change::RunCancelRequested { run_id: run.asked.id.clone(), reason: reason.clone() };
-        work.change(&about, "Cancel requested", &requested)?;
-        if super::is_worked_by_another(&run, work.now, work.view)? {
-            return Ok(Answer { id, state: "canceling".to_owned() });
-        }
-        let reason = reason.clone().unwrap_or_else(|| "the run was canceled".to_owned());
-        for task in work.tx.tasks_of_run(&run.asked.id)? {
-            if !task.status.is_terminal() {
-                move_to_canceled(work, task, &reason)?;
-            }
-        }
-        end_attempts(work, &run)?;
-        let result = Some(end::result(work, &run, &reason)?);
-        let moved = Change::RunMoved {
-            run_id: run.asked.id.clone(),
-            from: run.state,
-            to: RunState::Canceled,
-            result,
-        };
-        work.change(&about, "Run canceled", &moved)?;
-        Ok(Answer { id, state: "canceled".to_owned() })
+        let state = delegated::with_children(work, &run, reason.as_deref())?;
+        Ok(Answer { id: run.asked.id.to_string(), state: state.to_owned() })
     })
+}
+
+/// Cancels one run. Says whether it is canceled, or still being canceled by the engine that works it.
+fn cancel_one(work: &mut EventWriter<'_, '_>, run: &Run, reason: Option<&str>) -> Result<&'static str> {
+    let about = super::about(run);
+    let requested =
+        Change::RunCancelRequested { run_id: run.asked.id.clone(), reason: reason.map(str::to_owned) };
+    work.change(&about, "Cancel requested", &requested)?;
+    if super::is_worked_by_another(run, work.now, work.view)? {
+        return Ok("canceling");
+    }
+    let reason = reason.unwrap_or("the run was canceled");
+    for task in work.tx.tasks_of_run(&run.asked.id)? {
+        if !task.status.is_terminal() {
+            move_to_canceled(work, task, reason)?;
+        }
+    }
+    end_attempts(work, run)?;
+    let result = Some(end::result(work, run, reason)?);
+    let moved =
+        Change::RunMoved { run_id: run.asked.id.clone(), from: run.state, to: RunState::Canceled, result };
+    work.change(&about, "Run canceled", &moved)?;
+    Ok("canceled")
 }
 
 /// The task is canceled in the store at once; an engine that runs it sees that and ends its child.
 fn cancel_task(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let reason = crate::task::reason(request.reason.as_deref())?;
     let id = cx.task_id(Some(key), &request.id)?;
-    cx.once(key, CancelTask::NAME, request, |work| {
+    cx.once_viewing(key, CancelTask::NAME, request, |work| {
         let task = crate::task::required(work.tx, &id)?;
         if task.status.is_terminal() {
             let message = format!("the task is {} already", task.status);
             return Err(Error::new(ErrorCode::WrongState, message).details(json!({"status": task.status})));
         }
         let id = task.id.to_string();
-        let reason = reason.unwrap_or_else(|| "canceled by request".to_owned());
+        let reason = reason.clone().unwrap_or_else(|| "canceled by request".to_owned());
+        delegated::of_task(work, &task, "was canceled")?;
         let run = task.part.as_ref().map(|part| part.run_id.clone());
         move_to_canceled(work, task, &reason)?;
         if let Some(run) = run {

@@ -46,6 +46,9 @@ pub struct Request {
     /// Where directories that the TASKs of the document name are here, such as `C:/workspace`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub map: BTreeMap<String, String>,
+    /// Submit TASKs although another TASK of their session failed and aborted it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reopen: bool,
     /// How long a task waits for locks of other runs, in milliseconds.
     #[serde(default)]
     pub lock_wait_ms: Option<u64>,
@@ -103,6 +106,7 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ru
             fallbacks: intake.fallbacks,
             executor: request.executor.clone(),
             map: request.map.clone(),
+            reopens: request.reopen,
         },
     };
     let how = HowToWork {

@@ -305,6 +305,11 @@ impl Host for TestHost {
         Ok(WorklogWrite::Appended)
     }
 
+    fn write_audit(&self, _: &str, files: &[(String, Vec<u8>)]) -> Result<usize> {
+        self.note("audit files to be written");
+        Ok(files.len())
+    }
+
     fn read_worklog(&self, _: &str, _: &str) -> Result<Option<Vec<u8>>> {
         self.note("a worklog");
         Ok(self.paper.borrow().worklog.clone())

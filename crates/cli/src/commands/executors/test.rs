@@ -88,6 +88,7 @@ fn tried(args: &Args, chosen: &Listed, globals: &Globals, scratch: &Path) -> Res
         name: Some("the test".to_owned()),
         executor: None,
         map: std::collections::BTreeMap::new(),
+        reopen: false,
         lock_wait_ms: None,
         limit_wait_ms: None,
         depth: 1,

@@ -163,6 +163,17 @@ pub(super) const ROWS: &[Row] = &[
         prepare: |cli| Example::new(json!({"session": of_session(cli)}), &["session", "report", "S-1"]),
     },
     Row {
+        verb: "session.audit",
+        prepare: |cli| Example::new(json!({"session": of_session(cli)}), &["session", "audit", "S-1"]),
+    },
+    Row {
+        verb: "session.write_audit",
+        prepare: |cli| {
+            let request = json!({"session": of_session(cli), "directory": cli.project().join("audit")});
+            Example::new(request, &["session", "audit", "S-1", "--write", "audit"])
+        },
+    },
+    Row {
         verb: "run.trace",
         prepare: |cli| {
             let run = word(&done(cli)["run_id"]);

@@ -248,6 +248,7 @@ impl Simulation {
             doors: None,
             stop,
             rerun_parked,
+            audit: contract::intake::AuditFiles::default(),
             prices: contract::domain::price::Prices::default(),
             upgrades: contract::plan::upgrade::Upgrades::default(),
             lock_wait: Duration::from_mins(2),

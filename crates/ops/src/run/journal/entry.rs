@@ -101,6 +101,28 @@ pub enum Entry {
     },
 }
 
+impl Entry {
+    /// Whether records of an audit trail are derived from what it writes.
+    pub fn is_audited(&self) -> bool {
+        match self {
+            Entry::StartAttempt { .. }
+            | Entry::EndAttempt { .. }
+            | Entry::RollBack { .. }
+            | Entry::AopOfRun { .. } => true,
+            Entry::Envelope(_)
+            | Entry::MoveTask { .. }
+            | Entry::Finish { .. }
+            | Entry::Pin { .. }
+            | Entry::NameSession { .. }
+            | Entry::Land { .. }
+            | Entry::Hold { .. }
+            | Entry::LetGo { .. }
+            | Entry::Aop { .. }
+            | Entry::MoveRun { .. } => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub struct Note {
     pub kind: Type,

@@ -193,6 +193,14 @@ pub(super) const SAMPLES: &[Sample] = &[
     },
     Sample { verb: "session.show", prepare: |crew| (None, json!({"session": of_session(crew)})) },
     Sample { verb: "session.report", prepare: |crew| (None, json!({"session": of_session(crew)})) },
+    Sample { verb: "session.audit", prepare: |crew| (None, json!({"session": of_session(crew)})) },
+    Sample {
+        verb: "session.write_audit",
+        prepare: |crew| {
+            let request = json!({"session": of_session(crew), "directory": beside(crew, "audit")});
+            (Some(crew.key()), request)
+        },
+    },
     Sample { verb: "snapshots.list", prepare: |_| (None, json!({"limit": 5})) },
     Sample { verb: "snapshots.gc", prepare: |crew| (Some(crew.key()), json!({})) },
     Sample { verb: "snapshots.preview_gc", prepare: |_| (None, json!({})) },
