@@ -94,8 +94,8 @@ fn living(pid: u32) -> Option<(PathBuf, u64)> {
     if let Some(bytes) = resident_bytes(&place) {
         return Some((place, bytes));
     }
-    let threads = fs::read_dir(place.join("task")).ok()?.flatten().map(|thread| thread.path());
-    threads.filter_map(|thread| resident_bytes(&thread).map(|bytes| (thread, bytes))).next()
+    let mut threads = fs::read_dir(place.join("task")).ok()?.flatten().map(|thread| thread.path());
+    threads.find_map(|thread| resident_bytes(&thread).map(|bytes| (thread, bytes)))
 }
 
 fn resident_bytes(place: &Path) -> Option<u64> {
@@ -158,7 +158,7 @@ mod tests {
         let held = || memory_files([Path::new("/proc/self")].into_iter()).0;
         let before = held();
         file.set_len(1 << 30).unwrap();
-        std::io::Write::write_all(&mut &file, &[1; 1 << 20]).unwrap();
+        std::io::Write::write_all(&mut &file, &vec![1; 1 << 20]).unwrap();
         assert_eq!(held() - before, 1 << 20);
         drop(again);
     }
