@@ -14,7 +14,10 @@ pub fn in_workspace(workspace: &Path, path: &str) -> io::Result<OwnedFd> {
     let mut directory = rustix::fs::openat(CWD, workspace, flags, Mode::empty())?;
     for step in path.split('/').filter(|step| !matches!(*step, "" | ".")) {
         if step == ".." {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("`{path}` leaves the workspace")));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("`{path}` leaves the workspace"),
+            ));
         }
         match rustix::fs::mkdirat(&directory, step, Mode::from_raw_mode(0o755)) {
             Ok(()) | Err(Errno::EXIST) => {}

@@ -322,9 +322,12 @@ impl Host for LocalHost {
     }
 
     fn write_audit(&self, directory: &str, files: &[(String, Vec<u8>)]) -> Result<usize> {
-        let failed =
-            |error| Error::new(ErrorCode::Io, format!("could not write audit files into {directory}: {error}"));
-        audit_files::named(Path::new(directory)).and_then(|into| audit_files::write(&into, files)).map_err(failed)
+        let failed = |error| {
+            Error::new(ErrorCode::Io, format!("could not write audit files into {directory}: {error}"))
+        };
+        audit_files::named(Path::new(directory))
+            .and_then(|into| audit_files::write(&into, files))
+            .map_err(failed)
     }
 
     fn liveness(&self, owner: &Owner) -> Liveness {

@@ -31,7 +31,9 @@ pub(crate) enum Command {
         session: String,
     },
     /// Print the audit records of an AOP session, or write their files
-    #[command(after_help = "Examples:\n  writ session audit AOP-SESSION-2026-02-26-001 --output json\n  writ session audit AOP-SESSION-2026-02-26-001 --write audit")]
+    #[command(
+        after_help = "Examples:\n  writ session audit AOP-SESSION-2026-02-26-001 --output json\n  writ session audit AOP-SESSION-2026-02-26-001 --write audit"
+    )]
     Audit {
         /// The session's id
         session: String,

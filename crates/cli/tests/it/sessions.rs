@@ -157,7 +157,7 @@ fn a_session_that_nobody_submitted_is_not_found() {
     assert_eq!(output.fails_with(1).json()["error_code"], "NOT_FOUND");
 }
 
-/// A TASK of the session whose program makes a file and then waits for ever.
+/// A TASK of the session whose program makes a file and never ends.
 fn waiting(cli: &Cli, id: &str) -> Value {
     let line = format!("cat > /dev/null; touch {id}-runs; while :; do sleep 0.05; done");
     let mut task = aop(cli, "");
@@ -200,7 +200,7 @@ fn a_failed_task_aborts_the_other_runs_of_its_session_and_its_session_takes_no_m
     Worked::of(&cli, reopened).succeeded();
 }
 
-/// Runs a task that delegates a run which waits for ever; gives the outer run while both work.
+/// Runs a task that delegates a run that never ends; gives the outer run while both work.
 fn delegating(cli: &Cli, more: Value) -> testkit::Background<'_> {
     let inner = with(
         shell("inner", "touch src/inner-runs; while :; do sleep 0.05; done"),

@@ -52,8 +52,8 @@ impl Dispatcher<'_> {
         let at = ended_at.unwrap_or_else(|| self.cx.now().at);
         let reason = format!("aborted: {reason}");
         let run = self.run.clone();
-        let ended = self
-            .patiently(|engine| abort::end_others(engine.cx, &engine.caller, &run, (at, &reason)))?;
+        let ended =
+            self.patiently(|engine| abort::end_others(engine.cx, &engine.caller, &run, (at, &reason)))?;
         for id in ended {
             let told = format!("its failure ends the run {id} of the same session");
             self.observer.report(Progress::Warned { task: &self.board.slot(failed).name, told: &told });

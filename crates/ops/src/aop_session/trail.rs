@@ -121,11 +121,7 @@ pub(super) fn records_of(cx: &mut Context, whole: &Whole) -> Result<Vec<OfRun>> 
 
 /// What the final report says about the trail: where it is, and how many records it has.
 pub(super) fn told(storage_path: &str, count: usize) -> AuditTrail {
-    AuditTrail {
-        storage_path: storage_path.to_owned(),
-        record_count: Some(count as u64),
-        extensions: None,
-    }
+    AuditTrail { storage_path: storage_path.to_owned(), record_count: Some(count as u64), extensions: None }
 }
 
 /// The bytes of a record's file.

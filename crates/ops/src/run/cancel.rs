@@ -23,8 +23,8 @@ use crate::once::Reply;
 use crate::record::{About, EventWriter};
 use crate::verb::{Function, Surface, Verb, WhileHalted};
 
-pub use delegated::{delegated, reason_of};
 pub(crate) use delegated::with_children;
+pub use delegated::{delegated, reason_of};
 
 /// Cancels a run.
 pub struct CancelRun;

@@ -30,7 +30,12 @@ impl Check {
         Self::new(check_type, CheckResult::Fail, details, Some(code))
     }
 
-    fn new(check_type: CheckType, result: CheckResult, details: Option<String>, code: Option<String>) -> Self {
+    fn new(
+        check_type: CheckType,
+        result: CheckResult,
+        details: Option<String>,
+        code: Option<String>,
+    ) -> Self {
         Self(GuardRailCheck { check_type, result, details, error_code: code })
     }
 }

@@ -113,9 +113,7 @@ impl Trail {
                     };
                     told.map(|told| rolled_back(told, event)).into_iter().collect()
                 }
-                Body::SessionFinalReport(report) => {
-                    report.totals.as_ref().map(summary).into_iter().collect()
-                }
+                Body::SessionFinalReport(report) => report.totals.as_ref().map(summary).into_iter().collect(),
                 _ => Vec::new(),
             },
         };

@@ -71,7 +71,7 @@ pub fn reason_of(cx: &mut Context, run: &Run) -> Result<Option<String>> {
     Ok(of_run.and_then(|event| Some(event.record.payload.get("reason")?.as_str()?.to_owned())))
 }
 
-/// Runs that have not ended. They are few: whoever starts a run waits for it.
+/// Runs that have not ended. They are few: the caller of a run waits for its end.
 fn unended(tx: &Tx<'_>, is_wanted: impl Fn(&Run) -> bool) -> Result<Vec<Run>> {
     let mut found = Vec::new();
     for state in [RunState::Submitted, RunState::Running, RunState::Stopped] {

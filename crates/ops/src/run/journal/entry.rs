@@ -116,6 +116,7 @@ impl Entry {
             | Entry::NameSession { .. }
             | Entry::Land { .. }
             | Entry::Hold { .. }
+            | Entry::Park { .. }
             | Entry::LetGo { .. }
             | Entry::Aop { .. }
             | Entry::MoveRun { .. } => false,
