@@ -52,7 +52,7 @@ fn task(id: &str, more: Value) -> Value {
 }
 
 fn calls(cli: &Cli) -> usize {
-    (0..).take_while(|number| cli.scratch().has(cli.project().join(format!("call.{number}")))).count()
+    (0..100).take_while(|number| cli.scratch().has(cli.project().join(format!("call.{number}")))).count()
 }
 
 fn limits(cli: &Cli) -> Vec<Value> {
@@ -74,7 +74,7 @@ fn limit(cli: &Cli) {
 
 /// Submits a plan, and waits until all of its tasks wait.
 #[track_caller]
-fn waiting<'c>(cli: &'c Cli, tasks: Vec<Value>) -> Background<'c> {
+fn waiting(cli: &Cli, tasks: Vec<Value>) -> Background<'_> {
     let count = tasks.len();
     let writ = waiting_in_order(cli, tasks);
     eventually(SOON, "its tasks wait", || limits(cli).first().is_some_and(|limit| limit["waiting"] == count));
@@ -82,7 +82,7 @@ fn waiting<'c>(cli: &'c Cli, tasks: Vec<Value>) -> Background<'c> {
 }
 
 /// The same without waiting for it; one task at a time.
-fn waiting_in_order<'c>(cli: &'c Cli, tasks: Vec<Value>) -> Background<'c> {
+fn waiting_in_order(cli: &Cli, tasks: Vec<Value>) -> Background<'_> {
     let document = with(plan(tasks), json!({"max_parallel": 1})).to_string();
     cli.call(["run", "-"]).stdin(document).spawn()
 }

@@ -62,7 +62,7 @@ fn the_time_that_the_provider_names_is_waited_for() {
     assert_eq!((window.basis, window.times), (ResetBasis::Provider, 1));
     let waits = |now: &Now| window.passage(&attempt(2), None, now);
     assert_eq!(waits(&clock.0), Passage::Waits(Waits::Reset(MINUTE)));
-    assert_eq!(waits(&clock.after(MINUTE - SECOND)), Passage::Waits(Waits::Reset(SECOND)));
+    assert_eq!(waits(&clock.after(MINUTE.saturating_sub(SECOND))), Passage::Waits(Waits::Reset(SECOND)));
     assert!(matches!(waits(&clock.after(MINUTE)), Passage::Goes(_)));
 }
 
@@ -117,7 +117,7 @@ fn the_first_attempt_goes_alone_and_the_others_follow_at_a_distance() {
     assert_eq!(probing.resuming.as_ref().unwrap().probe, attempt(1));
     let other = |window: &LimitWindow, probe, now: &Now| window.passage(&attempt(2), Some(probe), now);
     let soon = clock.after(2 * SECOND);
-    let left = limits::LIMIT_PROBE_QUIET - SECOND;
+    let left = limits::LIMIT_PROBE_QUIET.saturating_sub(SECOND);
     assert_eq!(other(&probing, AttemptState::Started, &soon), Passage::Waits(Waits::Probe(left)));
     // It ended well, or ran for long enough.
     let distance = spacing(&shut, 1);
@@ -173,7 +173,7 @@ fn a_clock_that_jumps_never_makes_a_task_wait_longer() {
     let clock = Clock::new();
     let window = window(Some(clock.0.at.plus(HOUR)), &clock.0);
     // Set back by a day: the boot clock still counts.
-    let mut back = clock.after(HOUR - MINUTE);
+    let mut back = clock.after(HOUR.saturating_sub(MINUTE));
     back.at = clock.0.at.minus(24 * HOUR);
     assert_eq!(window.left(&back), MINUTE);
     // Set forward: a probe goes at once.
@@ -183,7 +183,7 @@ fn a_clock_that_jumps_never_makes_a_task_wait_longer() {
     // After a restart of the machine only the wall clock is left.
     let mut restarted = clock.after(MINUTE);
     restarted.boot = BootTime { boot_id: "two".to_owned(), millis: 5 };
-    assert_eq!(window.left(&restarted), HOUR - MINUTE);
+    assert_eq!(window.left(&restarted), HOUR.saturating_sub(MINUTE));
     restarted.at = clock.0.at.minus(SECOND);
     assert_eq!(window.left(&restarted), Duration::ZERO, "seen in the future: nobody knows how long it is");
 }
