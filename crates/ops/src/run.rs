@@ -10,6 +10,7 @@ pub mod journal;
 pub mod list;
 pub mod logs;
 mod nested;
+mod of_messages;
 pub mod own;
 pub mod preview;
 pub mod priorities;

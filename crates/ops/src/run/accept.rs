@@ -9,13 +9,14 @@ use contract::domain::crew::CrewChange;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Event, Id, mint, mint_run};
 use contract::domain::request::Agent;
-use contract::domain::run::{DocumentKind, Intent, NewRun, RunId, RunWarning};
+use contract::domain::run::{DocumentKind, Intent, NewRun, RunId};
 use contract::domain::task::TaskId;
 use contract::plan::Plan;
 use contract::secrets;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+pub use super::of_messages::OfMessages;
 use super::submit::Submit;
 use super::tasks::create_tasks;
 use crate::aop_event::{self, AopEvent};
@@ -41,21 +42,6 @@ pub struct Submission {
     pub parent_task: Option<TaskId>,
     pub document_digest: String,
     pub aop: OfMessages,
-}
-
-/// What a submission of AOP TASKs or of a prompt has besides.
-#[derive(Debug, Clone, Default)]
-pub struct OfMessages {
-    pub session_id: Option<String>,
-    pub warnings: Vec<RunWarning>,
-    /// Tasks of the plan, by their index, that are sent as AOP v1.
-    pub fallbacks: Vec<(usize, Fallback)>,
-    /// Whom the caller named in place of the targets.
-    pub executor: Option<String>,
-    /// How the caller mapped paths.
-    pub map: BTreeMap<String, String>,
-    /// Whether the session may have been aborted.
-    pub reopens: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
