@@ -84,10 +84,12 @@ fn is_parked(task: &TaskView) -> bool {
     task.status == "blocked" && task.attempts() == ["unknown"] && is_unknown
 }
 
-/// The end of a session is that of the undisturbed one. Returns how many tasks were parked.
+/// The end of a session is that of the undisturbed one. Returns how many attempts were interrupted, and how many tasks parked.
 #[track_caller]
-fn ends_alike(cli: &Cli, calm: &Cli) -> usize {
+fn ends_alike(cli: &Cli, calm: &Cli) -> (usize, usize) {
     let (run, expected) = (RunView::only(cli).unwrap(), RunView::only(calm).unwrap());
+    let attempts = run.tasks.values().flat_map(|task| &task.attempts);
+    let interrupted = attempts.filter(|attempt| attempt.state == "interrupted").count();
     let mut parked = 0;
     for part in parts() {
         let Part { name, kind, .. } = &part;
@@ -102,7 +104,7 @@ fn ends_alike(cli: &Cli, calm: &Cli) -> usize {
     }
     let state = if parked > 0 { "stopped" } else { "failed" };
     assert_eq!(run.state, state, "{run:?}");
-    parked
+    (interrupted, parked)
 }
 
 /// Every micro-dollar is free, spent or withheld: spent as attempts reported it, withheld where nobody knows.
@@ -132,17 +134,28 @@ fn money_is_conserved(cli: &Cli) {
     assert_eq!(part("limit"), part("free") + found.iter().sum::<i64>(), "{budget}");
 }
 
-/// Works a session to its end, and kills its engine up to so many times. Returns how often it was.
+/// Waits for the moment at which an engine is killed. A quarter dies early, while it recovers what the one before it left,
+/// the others after their tasks have done something.
 #[expect(clippy::disallowed_methods, reason = "a point in time that follows from nothing is what is wanted")]
+fn wait_for_its_end(cli: &Cli, random: &mut SeededIds, engine: &mut Background<'_>) {
+    let lines = || fs::read_to_string(meet(cli).join("journal")).unwrap_or_default().lines().count();
+    if random.below(4) == 0 {
+        std::thread::sleep(Duration::from_micros(random.below(150_000)));
+        return;
+    }
+    let enough = lines() + 1 + usize::try_from(random.below(16)).unwrap();
+    eventually(SESSION_MAX, "the session goes on", || lines() >= enough || !engine.is_running());
+    std::thread::sleep(Duration::from_micros(random.below(60_000)));
+}
+
+/// Works a session to its end, and kills its engine up to so many times. Returns how often it was.
 fn disturbed(cli: &Cli, random: &mut SeededIds, kills: u32) -> u32 {
     let mut killed = 0;
     let mut before = None;
     let mut engine = begin(cli);
     loop {
-        // A third dies while it still recovers what the one before it left.
-        let span = if random.below(3) == 0 { 80_000 } else { 500_000 };
         if killed < kills {
-            std::thread::sleep(Duration::from_micros(random.below(span)));
+            wait_for_its_end(cli, random, &mut engine);
         }
         if killed == kills || !engine.is_running() {
             drop(engine.wait(SESSION_MAX));
@@ -169,17 +182,22 @@ fn soak_a_session_whose_engine_is_killed_ends_like_one_that_nobody_disturbed() {
     begin(&calm).wait(SESSION_MAX).fails_with(1);
     money_is_conserved(&calm);
     let kills = testkit::rounds(20);
-    let (mut killed, mut sessions, mut parked) = (0, 0, 0);
+    let (mut killed, mut sessions, mut cut) = (0, 0, (0, 0));
     while killed < kills {
         let cli = writ();
         killed += disturbed(&cli, &mut random, kills - killed);
         sessions += 1;
-        parked += ends_alike(&cli, &calm);
+        let (interrupted, parked) = ends_alike(&cli, &calm);
+        cut = (cut.0 + interrupted, cut.1 + parked);
         money_is_conserved(&cli);
         assert_eq!(cli.leftovers(), Vec::<u32>::new());
         audit_is_clean(&cli);
     }
-    println!("{killed} kills in {sessions} sessions, {parked} tasks parked");
+    let (interrupted, parked) = cut;
+    println!(
+        "{killed} kills in {sessions} sessions: {interrupted} attempts interrupted, {parked} tasks parked"
+    );
+    assert!(interrupted + parked > 0, "the kills disturbed nobody");
     let kills = u64::from(killed);
     testkit::Storm { rounds: kills, operations: kills + sessions, kills, seed: Some(seed) }.report();
 }

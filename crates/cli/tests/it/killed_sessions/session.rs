@@ -64,10 +64,12 @@ pub(super) struct Part {
 /// Chains, a diamond, trees, and TASKs that wait for many.
 const SHAPE: [(Kind, &[&str]); 30] = [
     (Kind::Gate, &[]),
+    (Kind::Careful, &["gate-1"]),
     (Kind::Appends, &["gate-1"]),
     (Kind::Appends, &["appends-1"]),
     (Kind::Appends, &["appends-2"]),
     (Kind::Appends, &["appends-3"]),
+    (Kind::Careful, &["appends-1"]),
     (Kind::Appends, &["gate-1"]),
     (Kind::Fails, &["gate-1"]),
     (Kind::Fails, &["fails-1"]),
@@ -91,8 +93,6 @@ const SHAPE: [(Kind, &[&str]); 30] = [
     (Kind::RolledBack, &["fails-1"]),
     (Kind::Skipped, &["rolled-back-1"]),
     (Kind::Costly, &["gate-1"]),
-    (Kind::Careful, &["gate-1"]),
-    (Kind::Careful, &["appends-3"]),
 ];
 
 pub(super) fn parts() -> Vec<Part> {
@@ -184,7 +184,9 @@ fn task(cli: &Cli, index: usize, part: &Part) -> Value {
             let kept = json!({"rollback_snapshot": {"enabled": true}});
             task["task"]["expected_outputs"] = json!([with(output("never"), kept)]);
         }
-        Kind::Gate | Kind::Replaces | Kind::Appends | Kind::Costly | Kind::Skipped | Kind::Careful => {}
+        // Nothing comes after it, so that it would begin last.
+        Kind::Careful => task["task"]["priority"] = json!("CRITICAL"),
+        Kind::Gate | Kind::Replaces | Kind::Appends | Kind::Costly | Kind::Skipped => {}
     }
     task
 }
