@@ -266,7 +266,7 @@ fn full_response() -> Value {
 fn values(value: &Value, at: &str, found: &mut BTreeMap<String, String>) {
     match value {
         Value::Object(fields) => {
-            fields.iter().for_each(|(name, one)| values(one, &format!("{at}.{name}"), found))
+            fields.iter().for_each(|(name, one)| values(one, &format!("{at}.{name}"), found));
         }
         Value::Array(items) => items.iter().for_each(|one| values(one, &format!("{at}[]"), found)),
         Value::String(text) => drop(found.insert(at.to_owned(), text.clone())),
