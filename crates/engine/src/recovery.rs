@@ -6,7 +6,7 @@ mod files;
 use std::path::PathBuf;
 
 use contract::aee::Type;
-use contract::domain::attempt::{Attempt, AttemptState, Outcome, Recovered, Taken};
+use contract::domain::attempt::{Attempt, AttemptState, Outcome, Recovery, Taken};
 use contract::domain::check::CheckSeen;
 use contract::domain::crew::lock::Held;
 use contract::domain::limits;
@@ -162,7 +162,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let recovered = recovered((last.state, decision), unchecked, dispatcher.unmerged(task).is_some());
     let withheld = together([changed, outside.as_ref().and_then(Outside::withheld), unseen]);
     let outside = outside.filter(|outside| !outside.is_empty());
-    let decided = Decided { decision, reason, files };
+    let decided = RecoveryDecision { decision, reason, files };
     let observed =
         Outcome { checks, outside, snapshot, recovery: Some(decided.recovery()), ..Outcome::default() };
     if !write(dispatcher, task, last, (decided, observed, withheld))? {
@@ -174,15 +174,15 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
 }
 
 /// What was decided, and what became of the files.
-struct Decided {
+struct RecoveryDecision {
     decision: Decision,
     reason: String,
     files: Files,
 }
 
-impl Decided {
-    fn recovery(&self) -> Recovered {
-        Recovered {
+impl RecoveryDecision {
+    fn recovery(&self) -> Recovery {
+        Recovery {
             decision: self.decision.as_str().to_owned(),
             reason: self.reason.clone(),
             restored: self.files.restored,
@@ -196,9 +196,9 @@ fn write(
     dispatcher: &mut Dispatcher<'_>,
     task: usize,
     last: &Attempt,
-    (decided, observed, withheld): (Decided, Outcome, Option<String>),
+    (decided, observed, withheld): (RecoveryDecision, Outcome, Option<String>),
 ) -> Result<bool> {
-    let Decided { decision, reason, mut files } = decided;
+    let RecoveryDecision { decision, reason, mut files } = decided;
     let mark = dispatcher.pipeline.mark();
     files.entry.take().into_iter().for_each(|entry| dispatcher.note(entry));
     note_end(dispatcher, task, last, (decision.ends(), &reason), observed);

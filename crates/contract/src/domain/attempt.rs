@@ -118,7 +118,7 @@ pub struct Outcome {
     pub checkpoints: Vec<CheckpointSeen>,
     /// What the next engine decided about it, if its own engine died.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recovery: Option<Recovered>,
+    pub recovery: Option<Recovery>,
     /// What people should know about it although it did not fail because of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
@@ -126,7 +126,7 @@ pub struct Outcome {
 
 /// What was decided about an attempt whose engine died.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Recovered {
+pub struct Recovery {
     /// `verified`, `rerun` or `parked`.
     pub decision: String,
     /// Why, and what became of its files.

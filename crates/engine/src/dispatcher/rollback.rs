@@ -158,12 +158,11 @@ impl Dispatcher<'_> {
         }))
     }
 
-    /// What a rollback of one attempt would do. `Err` says why it cannot be rolled back.
-    pub(crate) fn preview_of(&self, attempt: &AttemptId) -> std::result::Result<Vec<FileResult>, String> {
+    /// What a rollback of one attempt would do.
+    pub(crate) fn preview_of(&self, attempt: &AttemptId) -> std::result::Result<Vec<FileResult>, Fault> {
         let covered = [attempt.clone()];
         let job = Job::new(Path::new(&self.run.asked.workspace), &covered, Direction::Undo).previewed();
-        let files = self.settings.snapshots.roll_back(&self.settings.index, &job);
-        files.map_err(|fault| with_causes(&fault))
+        self.settings.snapshots.roll_back(&self.settings.index, &job)
     }
 
     /// Tasks of this run that worked in the workspace since this attempt of a task began and declare no paths.

@@ -3,6 +3,7 @@
 use contract::domain::attempt::{Attempt, AttemptState};
 use contract::domain::limits;
 use contract::domain::rollback::{FileResult, Trigger};
+use contract::domain::text::counted;
 use contract::domain::time::Timestamp;
 use ops::Result;
 use ops::run::journal::Entry;
@@ -10,7 +11,8 @@ use ops::run::journal::Entry;
 use super::Decision;
 use crate::dispatcher::Dispatcher;
 use crate::dispatcher::rollback::{Rolled, is_unfinished};
-use crate::snapshots::Between;
+use crate::launcher::with_causes;
+use crate::snapshots::{Between, Fault};
 
 /// What was done with the files of an interrupted attempt.
 #[derive(Default)]
@@ -142,7 +144,7 @@ fn restore(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt, need: &
         return Ok(match dispatcher.restore_clone(task, &last.begun.id) {
             Ok(0) => Files::stay("it had changed no files"),
             Ok(count) => {
-                let told = format!("restored before it runs again: {} of its clone", files(count as u64));
+                let told = format!("restored before it runs again: {} of its clone", counted(count, "file"));
                 Files { restored: Some(count as u64), ..Files::stay(told) }
             }
             Err(why) => Files::unfit(format!("its clone could not be restored: {why}")),
@@ -160,7 +162,13 @@ fn restore(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt, need: &
         return Ok(Files::unfit("its files could not be restored, because its locks were not free"));
     }
     match dispatcher.preview_of(&last.begun.id) {
-        Err(why) => return Ok(Files::stay(format!("nothing could be restored: {why}"))),
+        // Nothing was ever kept of it, so it is run again as it is without snapshots.
+        Err(fault @ (Fault::Missing | Fault::Nowhere | Fault::Repository(_))) => {
+            return Ok(Files::stay(format!("nothing could be restored: {fault}")));
+        }
+        Err(fault) => {
+            return Ok(Files::unfit(format!("its files could not be restored: {}", with_causes(&fault))));
+        }
         Ok(changed) if changed.is_empty() => return Ok(Files::stay("it had changed no files")),
         Ok(_) => {}
     }
@@ -171,8 +179,4 @@ fn restore(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt, need: &
     };
     let is_unfit = !rolled.is_whole_but_limits;
     Ok(Files::of(rolled, is_unfit))
-}
-
-fn files(count: u64) -> String {
-    if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
 }
