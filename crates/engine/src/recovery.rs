@@ -155,7 +155,12 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     // Somebody moved the task, or took its locks: it is looked at again.
     let Ok(unseen) = land(dispatcher, task, last, decision)? else { return Ok(false) };
     let between = files::between(dispatcher, last, looked_at)?;
-    let files = files::bring_back(dispatcher, task, last, &Need { decision, is_held, between })?;
+    let files = files::bring_back(
+        dispatcher,
+        task,
+        last,
+        &Need { decision, is_held, is_lost: lost_to.is_some(), between },
+    )?;
     let decision = with_files(decision, !files.is_unfit);
     let why = Why { decision, has_checks: !spec.checks.is_empty(), is_safe: spec.retry_safe };
     let reason = refused.unwrap_or_else(|| reason(&why, lost_to.as_ref(), &files));

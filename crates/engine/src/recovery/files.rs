@@ -89,6 +89,8 @@ pub(super) struct Need {
     pub(super) decision: Decision,
     /// The locks of its scope are held, and nobody else had them since.
     pub(super) is_held: bool,
+    /// Another task had its locks since.
+    pub(super) is_lost: bool,
     pub(super) between: Option<Between>,
 }
 
@@ -157,6 +159,10 @@ fn restore(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt, need: &
         let has_scope = !dispatcher.part(task).spec.writes.is_empty();
         let why = if has_scope { "no snapshot of its files was kept" } else { "it declares no `writes`" };
         return Ok(Files::stay(format!("nothing could be restored: {why}")));
+    }
+    // The other one worked with what it had left, so that is what there is to begin with.
+    if need.is_lost {
+        return Ok(Files::stay("nothing could be restored: another task had its locks since"));
     }
     if !need.is_held {
         return Ok(Files::unfit("its files could not be restored, because its locks were not free"));
