@@ -86,9 +86,9 @@ pub(crate) fn recover(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
             AttemptState::Unknown => {
                 dispatcher.tasks[task].status == Status::Blocked && dispatcher.settings.rerun_parked
             }
-            // Its work could not be merged; perhaps it can by now.
+            // Its work could not be merged; perhaps it can by now. Work that was discarded cannot.
             AttemptState::Succeeded => {
-                dispatcher.tasks[task].status == Status::Blocked && dispatcher.is_isolated(task)
+                dispatcher.tasks[task].status == Status::Blocked && dispatcher.has_clone(task)
             }
             AttemptState::Failed => false,
         };

@@ -170,17 +170,37 @@ fn tasks_that_write_the_same_paths_work_beside_each_other_and_are_merged() {
     cli.run(["audit", "verify", "--replay"]).success();
 }
 
-#[test]
-fn a_conflict_becomes_a_task_that_names_both_sides_and_ends_when_it_is_resolved() {
-    let cli = project();
+/// Two tasks that write the same file at the same time, so that one of them cannot be merged.
+fn conflicting(cli: &Cli, more: &str, after: Option<String>) -> Vec<Value> {
     let met = cli.scratch().dir("met");
     let meet = |own: &str, other: &str| {
         format!("touch $MEET/{own}; until [ -e $MEET/{other} ]; do sleep 0.01; done; echo {own} > file")
     };
-    let rest = format!("writes = [\"file\"]\nenv = {{ MEET = {met:?} }}\n{CHECK}");
+    let rest = format!("writes = [\"file\"]\nenv = {{ MEET = {met:?} }}\n{more}");
+    let both = [task("a", &meet("a", "b"), &rest), task("b", &meet("b", "a"), &rest)];
+    plan(cli, UNCONFINED, &both.into_iter().chain(after).collect::<Vec<_>>());
+    worked(cli)
+}
+
+#[test]
+fn a_task_whose_work_was_discarded_stays_blocked_when_its_run_goes_on() {
+    let cli = project();
+    let tasks = conflicting(&cli, "", None);
+    let (winner, loser) = if tasks[0][1] == "done" { ("a", "b") } else { ("b", "a") };
+    decide(&cli, &["worktree", "discard", loser]).success();
+    cli.call(["run", "--continue", "@last"]).deadline(SOON).run().fails_with(1);
+    let state = |name: &str| shown(&cli).into_iter().find(|task| task[0] == name).unwrap()[1].clone();
+    assert_eq!((state(winner), state(loser)), (json!("done"), json!("blocked")));
+    // It can still be done anew.
+    cli.call(["retry", loser]).deadline(SOON).run().success();
+    assert_eq!((state(loser), read(&cli, "file")), (json!("done"), format!("{loser}\n")));
+}
+
+#[test]
+fn a_conflict_becomes_a_task_that_names_both_sides_and_ends_when_it_is_resolved() {
+    let cli = project();
     let after = task("after", "true", "depends_on = [\"a\", \"b\"]");
-    plan(&cli, UNCONFINED, &[task("a", &meet("a", "b"), &rest), task("b", &meet("b", "a"), &rest), after]);
-    let tasks = worked(&cli);
+    let tasks = conflicting(&cli, CHECK, Some(after));
     let (winner, loser) = if tasks[0][1] == "done" { ("a", "b") } else { ("b", "a") };
     let lost = tasks.iter().find(|task| task[0] == loser).unwrap();
     assert_eq!(lost[1], "blocked", "{tasks:?}");

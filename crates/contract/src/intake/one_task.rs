@@ -113,7 +113,7 @@ fn refuse_foreign(value: &Value) -> Result<(), Refused> {
     let mut findings = Findings::default();
     for (place, path) in map::foreign(value) {
         let message = format!(
-            "`{path}` is a path of Windows; say where it is here with `writ run --map {path}=DIR`, or under \
+            "`{path}` is a Windows path; say where it is here with `writ run --map {path}=DIR`, or under \
              [aop.map] in the user's configuration"
         );
         findings.push(place, "foreign_path", message);

@@ -298,7 +298,7 @@ fn a_path_of_windows_has_to_be_mapped() {
     assert_eq!((refused.code, refused.findings.iter().count()), (Some(Code::FileNotFound), 2));
     let message = refused.findings.sorted()[1].to_string();
     assert!(
-        message.contains("$.task.environment.workspace_root: `C:/workspace/project-x` is a path of Windows")
+        message.contains("$.task.environment.workspace_root: `C:/workspace/project-x` is a Windows path")
     );
     assert!(message.contains("--map C:/workspace/project-x=DIR"), "{message}");
     let intake = read(&[("C:/workspace", "/srv"), ("D:/", "/d")]).unwrap();

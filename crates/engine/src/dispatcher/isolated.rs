@@ -56,6 +56,12 @@ impl<'d> Dispatcher<'d> {
         self.part(task).spec.worktree.is_some()
     }
 
+    /// Whether the task has a clone, with whatever it left there.
+    pub(crate) fn has_clone(&self, task: usize) -> bool {
+        let clones = self.settings.worktrees.list().unwrap_or_default();
+        self.is_isolated(task) && clones.iter().any(|clone| clone.record.task_id == self.tasks[task].id)
+    }
+
     /// Where the processes of a task work.
     pub(crate) fn directory(&self, task: usize) -> &Path {
         let workspace = || Path::new(&self.run.asked.workspace);

@@ -182,7 +182,10 @@ fn totals(nodes: &[Node<'_>], outcomes: &[TaskOutcome]) -> Totals {
         total_tasks: nodes.len() as u64,
         completed: count(State::Completed),
         failed: count(State::Failed),
-        total_cost_usd: Some(nodes.iter().filter_map(cost).map(MicroUsd::dollars).sum()),
+        // The sum of no floating-point numbers is -0.
+        total_cost_usd: Some(
+            nodes.iter().filter_map(cost).map(MicroUsd::dollars).fold(0.0, |sum, cost| sum + cost),
+        ),
         total_duration_seconds: Some(nodes.iter().map(seconds).sum()),
         agents_used: agents,
         role_assignments: roles,

@@ -160,9 +160,9 @@ fn release_claims(work: &mut EventWriter<'_, '_>) -> Result<usize> {
 
 fn action(reason: Option<&str>) -> Action {
     let mut text = String::from(
-        "Every process that writ started for this store is ended, with everything that it started.\n\
-         Claims, leases and tokens that were given out before are dead.\n\
-         Agents and runs are refused until a person lifts the halt with `writ resume-all`.\n",
+        "This ends every process that writ started for this store, with everything that it started.\n\
+         Claims, leases and tokens that were given out before will be dead.\n\
+         Agents and runs will be refused until a person lifts the halt with `writ resume-all`.\n",
     );
     if let Some(reason) = reason {
         text.push_str(&format!("reason: {reason}\n"));

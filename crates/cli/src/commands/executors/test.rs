@@ -90,7 +90,8 @@ fn tried(args: &Args, chosen: &Listed, globals: &Globals, scratch: &Path) -> Res
         map: std::collections::BTreeMap::new(),
         reopen: false,
         lock_wait_ms: None,
-        limit_wait_ms: None,
+        // A limit is the result of the test.
+        limit_wait_ms: Some(0),
         depth: 1,
         parent_run: None,
         parent_task: None,
