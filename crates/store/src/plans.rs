@@ -423,7 +423,7 @@ fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
         Change::TaskReleased { task_id: id(2) },
         Change::AgentFocused { agent: "a".to_owned(), task_id: Some(id(2)), project_id: None },
         moved(Status::Todo, Status::Done),
-        Change::AttemptStarted { attempt },
+        Change::AttemptStarted { attempt, dispatch: None },
         Change::AttemptEnded { attempt_id: id(4), state: AttemptState::Succeeded, outcome: Box::default() },
     ]
 }

@@ -10,6 +10,7 @@ use super::id::{Attempt as AttemptKind, Id};
 use super::money::MicroUsd;
 use super::network::Visit;
 use super::outside::Outside;
+use super::priority::Priority;
 use super::report::{CheckpointSeen, Report};
 use super::rollback::Rollback;
 use super::run::{Owner, RunId};
@@ -51,6 +52,20 @@ pub struct NewAttempt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
     pub owner: Owner,
+}
+
+/// How the TASK that an attempt gets differs from the one that was submitted. Number and alternative are its own.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Dispatch {
+    /// The priority, where it was changed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// The model that goes with that priority, where one is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What a later attempt has to know about the earlier ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brief: Option<String>,
 }
 
 /// How an attempt ended, and what writ observed.

@@ -13,7 +13,7 @@ use crate::aop::event::{Body, Event, Totals};
 use crate::aop::response::Response;
 use crate::aop::task::{Provider, Task};
 use crate::convert::uuid_for;
-use crate::domain::attempt::{AttemptId, AttemptState, NewAttempt, Outcome};
+use crate::domain::attempt::{AttemptId, AttemptState, Dispatch, NewAttempt, Outcome};
 use crate::domain::change::Change;
 use crate::domain::money::MicroUsd;
 use crate::domain::task::TaskId;
@@ -96,7 +96,7 @@ impl Trail {
     pub fn follow(&mut self, source: &Source) -> Vec<Record> {
         let drafts = match &source.what {
             What::Change(change) => match change.as_ref() {
-                Change::AttemptStarted { attempt } => self.started(attempt),
+                Change::AttemptStarted { attempt, dispatch } => self.started(attempt, dispatch.as_deref()),
                 Change::AttemptEnded { attempt_id, state, outcome } => {
                     self.ended(attempt_id, *state, outcome)
                 }
@@ -120,10 +120,12 @@ impl Trail {
         drafts.into_iter().enumerate().map(|(index, draft)| self.record(source, index, draft)).collect()
     }
 
-    fn started(&mut self, attempt: &NewAttempt) -> Vec<Draft> {
+    fn started(&mut self, attempt: &NewAttempt, dispatch: Option<&Dispatch>) -> Vec<Draft> {
         let Some(told) = self.tasks.get_mut(&attempt.task_id) else { return Vec::new() };
         self.attempts.insert(attempt.id.clone(), attempt.clone());
-        let sent = told.message.as_ref().map(|task| effective::for_attempt(task, attempt));
+        let dispatch = dispatch.cloned().unwrap_or_default();
+        let sent = |task: &Task| effective::for_attempt(task, attempt.number, attempt.alternative, &dispatch);
+        let sent = told.message.as_deref().map(sent);
         told.attempt = sent.as_ref().map_or_else(|| number(attempt), |task| effective::attempt(task));
         let routing = routing(told, attempt, sent.as_ref());
         let mut drafts = vec![routing];
