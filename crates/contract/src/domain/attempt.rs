@@ -14,6 +14,7 @@ use super::priority::Priority;
 use super::report::{CheckpointSeen, Report};
 use super::rollback::Rollback;
 use super::run::{Owner, RunId};
+use super::status::Status;
 use super::task::TaskId;
 use super::time::Timestamp;
 use crate::aop::response::FinalSignal;
@@ -52,6 +53,15 @@ pub struct NewAttempt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
     pub owner: Owner,
+}
+
+/// Whether a task has finally failed, by its status and its last attempt. One that a critical error aborted has, too.
+pub fn has_failed(status: Status, last: Option<AttemptState>) -> bool {
+    match status {
+        Status::Failed => true,
+        Status::Canceled => last == Some(AttemptState::Failed),
+        Status::Todo | Status::InProgress | Status::Blocked | Status::Done => false,
+    }
 }
 
 /// How the TASK that an attempt gets differs from the one that was submitted. Number and alternative are its own.
