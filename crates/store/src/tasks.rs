@@ -115,10 +115,11 @@ impl Tx<'_> {
     /// The tasks of a session that have not ended well and whose failure aborts it, unless its newer runs have the same
     /// TASK. Newest first.
     pub fn aborting_tasks(&self, session_id: &str) -> Result<Vec<Task>> {
+        // From the runs to their tasks: a store has far more tasks that failed.
         let sql = format!(
             "SELECT {COLUMNS} FROM tasks WHERE id IN (
-                SELECT tasks.id FROM runs JOIN tasks ON tasks.run_id = runs.id
-                WHERE runs.session_id = ?1 AND tasks.status IN ('failed', 'canceled')
+                SELECT tasks.id FROM runs CROSS JOIN tasks ON tasks.run_id = runs.id
+                WHERE runs.session_id = ?1 AND +tasks.status IN ('failed', 'canceled')
                     AND tasks.spec ->> '$.policy.on_failure' = 'ABORT_SESSION'
                     AND NOT EXISTS (
                         SELECT 1 FROM runs AS later JOIN tasks AS newer ON newer.run_id = later.id
