@@ -296,7 +296,7 @@ impl<'d> Dispatcher<'d> {
                 let is_audited = self.pipeline.entries().iter().any(Entry::is_audited);
                 self.pipeline.written();
                 if is_audited {
-                    self.follow_audit()?;
+                    self.follow_audit();
                 }
                 return Ok(Committed::All(token));
             }

@@ -157,10 +157,8 @@ fn work(mut parts: EngineParts<'_>, mut run: Run, stack: LayerStack) -> Result<E
     let mut dispatcher = Dispatcher::new(parts, run, pipeline, whole.tasks);
     // Short waits, so that a signal is heeded between two of them.
     dispatcher.cx.wait_at_most(busy_store::ONE_WAIT)?;
-    let worked = dispatcher
-        .begin_audit()
-        .and_then(|()| recovery::recover(&mut dispatcher))
-        .and_then(|()| walk::walk(&mut dispatcher));
+    dispatcher.begin_audit();
+    let worked = recovery::recover(&mut dispatcher).and_then(|()| walk::walk(&mut dispatcher));
     let worked = worked.map_err(|error| dispatcher.rescued(error));
     // Also after an error: the caller goes on with the same store.
     let restored = dispatcher.cx.wait_at_most(limits::BUSY_WAIT_MAX);

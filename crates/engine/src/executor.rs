@@ -31,7 +31,7 @@ use std::time::Duration;
 use contract::aop::Code;
 use contract::aop::event::Body;
 use contract::aop::response::Response;
-use contract::domain::attempt::{Attempt, Limited, SessionTotal};
+use contract::domain::attempt::{Attempt, Dispatch, Limited, SessionTotal};
 use contract::domain::run::NewRun;
 use contract::domain::task::{PlanPart, Task};
 use contract::domain::time::Timestamp;
@@ -94,8 +94,8 @@ pub(crate) struct Work<'w> {
     pub(crate) model: Option<&'w str>,
     /// Which of the task's alternatives it is.
     pub(crate) alternative: Option<u32>,
-    /// Whether the model is another one because the task was escalated.
-    pub(crate) is_escalated: bool,
+    /// How a submitted TASK differs for this attempt.
+    pub(crate) dispatch: Option<&'w Dispatch>,
     /// The executor's own conversation of an earlier attempt, which it can go on with.
     pub(crate) resume: Option<&'w str>,
     /// The attempt before this one.

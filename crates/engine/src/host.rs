@@ -25,13 +25,15 @@ use contract::domain::trust::ProjectCommands;
 use contract::domain::worktree::{Loss, Standing, WorktreeRecord};
 use contract::intake::Executors;
 use ops::host::{
-    CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, KeptWorktree, LogPiece,
-    ProgramQuestion, RollbackJob, WatchEnd, Watched, WorkEnd, WorklogWrite, WorktreeLeftover, too_short_of,
+    AuditBatch, CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, KeptWorktree,
+    LogPiece, ProgramQuestion, RollbackJob, WatchEnd, Watched, WorkEnd, WorklogWrite, WorktreeLeftover,
+    too_short_of,
 };
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
 use ops::{Context, Error, Result};
 
+use crate::audit_files::Replace;
 use crate::git::{Git, Runner};
 use crate::index::{How, Index, Look};
 use crate::inside::Inside;
@@ -321,12 +323,14 @@ impl Host for LocalHost {
             .map_err(|error| Error::new(ErrorCode::Io, format!("could not read {path}: {error}")))
     }
 
-    fn write_audit(&self, directory: &str, files: &[(String, Vec<u8>)]) -> Result<usize> {
+    fn write_audit(&self, batch: &AuditBatch<'_>) -> Result<usize> {
+        let AuditBatch { directory, workspaces, files, replaces } = batch;
         let failed = |error| {
             Error::new(ErrorCode::Io, format!("could not write audit files into {directory}: {error}"))
         };
-        audit_files::named(Path::new(directory))
-            .and_then(|into| audit_files::write(&into, files))
+        let replaced = if *replaces { Replace::Differing } else { Replace::Nothing };
+        audit_files::named(Path::new(directory), workspaces)
+            .and_then(|into| audit_files::write(&into, files, replaced))
             .map_err(failed)
     }
 

@@ -47,6 +47,18 @@ pub fn too_short_of(what: &str) -> Error {
         .hint("nothing was written; repeat the call with the same request id when it has more")
 }
 
+/// Files of an audit trail, and where they are written.
+pub struct AuditBatch<'b> {
+    /// It is made where it is missing.
+    pub directory: &'b str,
+    /// Where tasks may have made links, which are not followed.
+    pub workspaces: &'b [String],
+    /// Names and bytes.
+    pub files: &'b [(String, Vec<u8>)],
+    /// Whether a file that differs is replaced.
+    pub replaces: bool,
+}
+
 /// Everything a verb may ask of the machine it runs on. The engine implements it; a door only hands it over.
 pub trait Host {
     /// The symbolic links on the way to these paths, seen from the root.
@@ -107,8 +119,8 @@ pub trait Host {
     ) -> Result<WorklogWrite>;
     /// The bytes of a worklog's file; `None` where there is no file.
     fn read_worklog(&self, root: &str, path: &str) -> Result<Option<Vec<u8>>>;
-    /// Writes files of an audit trail into a directory, which is made. Says how many were not there or differed.
-    fn write_audit(&self, directory: &str, files: &[(String, Vec<u8>)]) -> Result<usize>;
+    /// Writes files of an audit trail. Says how many.
+    fn write_audit(&self, batch: &AuditBatch<'_>) -> Result<usize>;
     /// Whether the process that owns a run or holds a claim is alive.
     fn liveness(&self, owner: &Owner) -> Liveness;
     /// Ends what a dead engine left behind, and says what is left of it. Nothing of a living one is touched.

@@ -1,6 +1,7 @@
 //! Runs: submitting a document, working it, reading it back.
 
 pub mod accept;
+mod aop_submission;
 pub mod cancel;
 pub mod continue_run;
 mod delegation;
@@ -10,7 +11,6 @@ pub mod journal;
 pub mod list;
 pub mod logs;
 mod nested;
-mod of_messages;
 pub mod own;
 pub mod preview;
 pub mod priorities;

@@ -128,6 +128,9 @@ fn lists_are_look_ups() {
     looks_up(&tx, "runs in a state", |tx| drop(tx.runs(&by_state).unwrap()));
     looks_up(&tx, "a run", |tx| drop(tx.run(&id(1)).unwrap()));
     looks_up(&tx, "a run by its correlation", |tx| drop(tx.run_by_corr("x").unwrap()));
+    looks_up(&tx, "where a session works", |tx| drop(tx.workspaces_of_session("x").unwrap()));
+    uses(&tx, "runs_by_parent", |tx| drop(tx.unended_children(&id(1)).unwrap()));
+    looks_up(&tx, "tasks that abort a session", |tx| drop(tx.aborting_tasks("x").unwrap()));
     looks_up(&tx, "runs of a session", |tx| drop(tx.runs_of_session("x", 10).unwrap()));
     looks_up(&tx, "runs by prefix", |tx| drop(tx.run_ids_with_prefix("run_0", 2).unwrap()));
     looks_up(&tx, "a task", |tx| drop(tx.task(&id(1)).unwrap()));
@@ -423,7 +426,7 @@ fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
         Change::TaskReleased { task_id: id(2) },
         Change::AgentFocused { agent: "a".to_owned(), task_id: Some(id(2)), project_id: None },
         moved(Status::Todo, Status::Done),
-        Change::AttemptStarted { attempt },
+        Change::AttemptStarted { attempt, dispatch: None },
         Change::AttemptEnded { attempt_id: id(4), state: AttemptState::Succeeded, outcome: Box::default() },
     ]
 }

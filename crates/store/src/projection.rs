@@ -72,7 +72,7 @@ impl Tx<'_> {
             Change::RunCancelRequested { run_id, .. } => self
                 .change_one("UPDATE runs SET cancel_requested = 1 WHERE id = ?1", params![run_id.as_str()]),
             Change::RunMoved { .. } => self.run_moved(change, at),
-            Change::AttemptStarted { attempt } => self.attempt_started(attempt, at),
+            Change::AttemptStarted { attempt, .. } => self.attempt_started(attempt, at),
             Change::Halted { .. }
             | Change::HaltLifted { .. }
             | Change::ProgramStarted { .. }

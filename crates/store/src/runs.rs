@@ -1,5 +1,7 @@
 //! Reads runs, and renews the lease by which an engine owns a run.
 
+use std::collections::BTreeSet;
+
 use contract::domain::run::{Run, RunId, RunState};
 use contract::domain::time::{Lease, Timestamp};
 use rusqlite::{OptionalExtension, Row, params, params_from_iter};
@@ -58,6 +60,29 @@ impl Tx<'_> {
         );
         let mut statement = self.prepare(&sql)?;
         let mut found = statement.query(params![session_id, rows(limit)])?;
+        let mut runs = Vec::new();
+        while let Some(row) = found.next()? {
+            runs.push(run_of(row)?);
+        }
+        Ok(runs)
+    }
+
+    /// Where the runs of an AOP session work.
+    pub fn workspaces_of_session(&self, session_id: &str) -> Result<Vec<String>> {
+        let mut statement = self.prepare("SELECT workspace FROM runs WHERE session_id = ?1")?;
+        let found = statement.query_map([session_id], |row| row.get(0))?;
+        let found: BTreeSet<String> = found.collect::<rusqlite::Result<_>>()?;
+        Ok(found.into_iter().collect())
+    }
+
+    /// The runs that tasks of this run started and that have not ended. All of them: each has to be ended with it.
+    pub fn unended_children(&self, parent: &RunId) -> Result<Vec<Run>> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM runs WHERE asked ->> '$.parent_run' = ?1
+             AND state IN ('submitted', 'running', 'stopped') ORDER BY id"
+        );
+        let mut statement = self.prepare(&sql)?;
+        let mut found = statement.query([parent.as_str()])?;
         let mut runs = Vec::new();
         while let Some(row) = found.next()? {
             runs.push(run_of(row)?);

@@ -26,6 +26,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/sqlite/0008_epoch.sql"),
     include_str!("../migrations/sqlite/0009_sessions.sql"),
     include_str!("../migrations/sqlite/0010_limit_windows.sql"),
+    include_str!("../migrations/sqlite/0011_children.sql"),
 ];
 
 /// The state of a file before we change it.

@@ -114,10 +114,20 @@ fn reported(answer: &report::Answer) -> String {
 
 fn audited(answer: &audit::Answer) -> String {
     let mut text: String = answer.records.iter().map(|one| format!("{}\n", one_line(&one.file))).collect();
+    if answer.left_out > 0 {
+        text.push_str(&format!("{} more\n", counted(answer.left_out, "record")));
+    }
     let records = counted(answer.count, "record");
     text.push_str(&match answer.written {
         Some(written) => format!("{records}, {} written\n", counted(written, "file")),
         None => format!("{records}\n"),
     });
+    if answer.unread > 0 {
+        let events = counted(answer.unread, "event");
+        text.push_str(&format!("{events} could not be read; their records are missing\n"));
+    }
+    for run in &answer.pruned_runs {
+        text.push_str(&format!("old events of {run} were removed; its records may be incomplete\n"));
+    }
     text
 }

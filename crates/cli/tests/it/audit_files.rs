@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use testkit::Cli;
 
+use crate::bad_stores::sqlite;
 use crate::documents::{agent, aop, writ};
 use crate::read_back::work;
 
@@ -178,4 +179,82 @@ fn foreign_ids_name_no_other_place_and_the_configuration_decides() {
     off.scratch().write("home/.config/writ/config.toml", "[aop]\naudit = \"../up\"\n");
     let refused = off.call(["run", "-"]).stdin(aop(&off, "aop-success").to_string()).run();
     assert!(refused.stderr.contains("aop.audit") || refused.stdout.contains("aop.audit"), "{refused}");
+}
+
+fn told(cli: &Cli) -> Value {
+    cli.run(["session", "audit", "S-1", "--output", "json"]).success().json()["data"].clone()
+}
+
+#[test]
+fn a_trail_that_cannot_be_read_hinders_no_task_and_is_told() {
+    let cli = writ();
+    let first = work(&cli, &aop(&cli, "aop-success")).succeeded();
+    let count = files(&place(&cli)).len();
+    let damage = |payload: &str, kind: &str| {
+        let run = first.result["run_id"].as_str().unwrap();
+        sqlite(
+            &cli.db(),
+            &format!("UPDATE events SET payload = '{payload}' WHERE run_id = '{run}' AND kind = '{kind}'"),
+        );
+    };
+    damage("{}", "attempt_ended");
+    let answer = told(&cli);
+    assert_eq!(
+        (&answer["unread"], answer["count"].as_u64() < Some(count as u64)),
+        (&json!(1), true),
+        "{answer}"
+    );
+    let second = work(&cli, &aop(&cli, "aop-success")).succeeded();
+    assert!(
+        second.output.stderr.contains("audit files are not written: 1 event cannot be read"),
+        "{}",
+        second.output
+    );
+    damage("no JSON", "attempt_ended");
+    let third = work(&cli, &aop(&cli, "aop-success")).succeeded();
+    assert!(third.output.stderr.contains("audit files are not written"), "{}", third.output);
+}
+
+#[test]
+fn the_files_of_a_run_whose_old_events_were_removed_stay() {
+    let cli = writ();
+    let line = "[ -e again ] && exec \"$0\" 'aop-cost 0.3; aop-success'; touch again; \
+                exec \"$0\" 'aop-cost 0.2; aop-failed E_UNKNOWN'";
+    let mut task = shelled(&cli, line);
+    task["execution_policy"] = json!({"max_retries": 1, "retry_backoff_seconds": []});
+    work(&cli, &task).succeeded();
+    let before = files(&place(&cli));
+    let spent = |files: &BTreeMap<String, String>| files.values().any(|text| text.contains("0.5"));
+    assert!(spent(&before), "{before:?}");
+    sqlite(
+        &cli.db(),
+        "DELETE FROM events WHERE id = (SELECT min(id) FROM events WHERE kind = 'attempt_started');
+         UPDATE heads SET anchor_seq = 1 WHERE stream LIKE 'run%'",
+    );
+    let answer = told(&cli);
+    assert_eq!(answer["pruned_runs"].as_array().unwrap().len(), 1, "{answer}");
+    fs::remove_file(place(&cli).join(before.keys().find(|name| name.contains("SUMMARY")).unwrap())).unwrap();
+    work(&cli, &aop(&cli, "aop-success")).succeeded();
+    let after = files(&place(&cli));
+    assert!(before.iter().all(|(name, text)| after.get(name) == Some(text)), "{after:?}");
+}
+
+#[test]
+fn an_absolute_path_into_a_workspace_goes_through_no_link_of_a_task() {
+    let cli = writ();
+    let alias = cli.scratch().path().join("alias");
+    std::os::unix::fs::symlink(cli.project(), &alias).unwrap();
+    let config = format!("[aop]\naudit = \"{}/logs/audit\"\n", alias.display());
+    cli.scratch().write("home/.config/writ/config.toml", &config);
+    work(&cli, &aop(&cli, "aop-success")).succeeded();
+    assert!(!files(&cli.project().join("logs/audit")).is_empty());
+    let elsewhere = cli.scratch().path().join("elsewhere");
+    fs::create_dir_all(elsewhere.join("audit")).unwrap();
+    fs::remove_dir_all(cli.project().join("logs")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, cli.project().join("logs")).unwrap();
+    let worked = work(&cli, &aop(&cli, "aop-success")).succeeded();
+    assert!(worked.output.stderr.contains("audit files are not written"), "{}", worked.output);
+    assert_eq!(fs::read_dir(elsewhere.join("audit")).unwrap().count(), 0);
+    cli.run(["session", "audit", "S-1", "--write", "logs/audit"]).fails_with(1);
+    assert_eq!(fs::read_dir(elsewhere.join("audit")).unwrap().count(), 0);
 }

@@ -130,6 +130,12 @@ fn the_next_attempt_uses_the_model_that_is_configured_for_its_priority() {
     let output = writ.wait(SOON);
     assert!(output.success().stderr.contains("T-1: uses best with aop-stdio instead of none"), "{output}");
     assert_eq!(models(&cli, &run), ["none", "best"]);
+    let trail = cli.run(["session", "audit", "S-1", "--output", "json"]).success().json();
+    let trail = trail["data"]["records"].as_array().unwrap().iter().map(|it| &it["record"]);
+    let sent = trail.filter(|record| record["record_type"] == "TASK_DISPATCHED").map(|it| &it["payload"]);
+    let sent: Vec<Value> = sent.cloned().collect();
+    assert_eq!(sent, [told(&cli, 0, ""), told(&cli, 1, "")], "the audit trail has what was sent");
+    assert!(sent[1]["task"]["inputs"][0]["content"].as_str().unwrap().contains("attempt 1 failed"));
     for (number, model, priority) in [(0, "none", Value::Null), (1, "best", json!("CRITICAL"))] {
         assert_eq!(told(&cli, number, "/target/model"), model);
         assert_eq!(told(&cli, number, "/task/priority"), priority);

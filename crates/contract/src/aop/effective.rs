@@ -5,8 +5,9 @@ pub mod path;
 
 use std::time::Duration;
 
-use super::task::{Network, OnFailure, OnHeartbeatFailure, Task};
-use crate::domain::attempt::NewAttempt;
+use super::limits::INPUTS_MAX;
+use super::task::{Input, Network, OnFailure, OnHeartbeatFailure, Task};
+use crate::domain::attempt::Dispatch;
 use crate::domain::limits::TASK_TIMEOUT_DEFAULT;
 use crate::domain::money::MicroUsd;
 use crate::domain::priority::Priority;
@@ -54,16 +55,23 @@ pub fn attempt(task: &Task) -> u64 {
     task.task.attempt.unwrap_or(1)
 }
 
-/// The TASK as an attempt of it gets it: with its number, and with the alternative model that it uses as its target.
-pub fn for_attempt(task: &Task, attempt: &NewAttempt) -> Task {
+/// The TASK as an attempt gets it: with its number, and with what differs from the submitted TASK.
+pub fn for_attempt(task: &Task, number: i64, alternative: Option<u32>, dispatch: &Dispatch) -> Task {
     let mut task = task.clone();
     // Its author may have made attempts before this run.
-    let earlier = self::attempt(&task).saturating_sub(1);
-    task.task.attempt = u64::try_from(attempt.number).ok().map(|number| number.saturating_add(earlier));
+    let earlier = attempt(&task).saturating_sub(1);
+    task.task.attempt = u64::try_from(number).ok().map(|number| number.saturating_add(earlier));
     let listed = task.execution_policy.as_ref().map(|policy| &policy.alternative_models);
-    let index = attempt.alternative.and_then(|index| usize::try_from(index).ok());
+    let index = alternative.and_then(|index| usize::try_from(index).ok());
     if let Some(other) = index.zip(listed).and_then(|(index, listed)| listed.get(index)) {
         (task.target.provider, task.target.model) = (other.provider, other.model.clone());
+    }
+    task.task.priority = dispatch.priority.or(task.task.priority);
+    if let Some(model) = &dispatch.model {
+        task.target.model.clone_from(model);
+    }
+    if let Some(brief) = dispatch.brief.as_deref().filter(|_| task.task.inputs.len() < INPUTS_MAX) {
+        task.task.inputs.push(Input::text(brief));
     }
     task
 }

@@ -10,9 +10,11 @@ use super::id::{Attempt as AttemptKind, Id};
 use super::money::MicroUsd;
 use super::network::Visit;
 use super::outside::Outside;
+use super::priority::Priority;
 use super::report::{CheckpointSeen, Report};
 use super::rollback::Rollback;
 use super::run::{Owner, RunId};
+use super::status::Status;
 use super::task::TaskId;
 use super::time::Timestamp;
 use crate::aop::response::FinalSignal;
@@ -51,6 +53,29 @@ pub struct NewAttempt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_session: Option<String>,
     pub owner: Owner,
+}
+
+/// Whether a task has finally failed, by its status and its last attempt. One that a critical error aborted has, too.
+pub fn has_failed(status: Status, last: Option<AttemptState>) -> bool {
+    match status {
+        Status::Failed => true,
+        Status::Canceled => last == Some(AttemptState::Failed),
+        Status::Todo | Status::InProgress | Status::Blocked | Status::Done => false,
+    }
+}
+
+/// How the TASK that an attempt gets differs from the one that was submitted. Number and alternative are its own.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Dispatch {
+    /// The priority, where it was changed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// The model that goes with that priority, where one is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// What a later attempt has to know about the earlier ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub brief: Option<String>,
 }
 
 /// How an attempt ended, and what writ observed.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::artifact::NewArtifact;
-use super::attempt::{AttemptId, AttemptState, NewAttempt, Outcome};
+use super::attempt::{AttemptId, AttemptState, Dispatch, NewAttempt, Outcome};
 use super::check::TaskChecks;
 use super::crew::CrewChange;
 use super::epoch::Program;
@@ -138,6 +138,9 @@ pub enum Change {
     },
     AttemptStarted {
         attempt: NewAttempt,
+        /// Only for tasks that were submitted as a TASK. Events of older versions have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dispatch: Option<Box<Dispatch>>,
     },
     /// The executor of an attempt named its conversation.
     AttemptNamed {
@@ -261,7 +264,7 @@ impl Change {
             | Change::TaskUnparked { task_id }
             | Change::TaskDeleted { task_id } => Some(task_id),
             Change::AgentFocused { task_id, .. } => task_id.as_ref(),
-            Change::AttemptStarted { attempt } => Some(&attempt.task_id),
+            Change::AttemptStarted { attempt, .. } => Some(&attempt.task_id),
             Change::ArtifactAdded { artifact } => Some(&artifact.task_id),
             Change::Crew(change) => change.task_id(),
             Change::ProjectAdded { .. }

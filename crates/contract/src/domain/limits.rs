@@ -162,6 +162,10 @@ pub const RETRIES_MAX: u32 = 20;
 /// AOP TASKs in one document, and runs of a session that are looked at.
 pub const SESSION_TASKS_MAX: usize = 1000;
 pub const SESSION_RUNS_MAX: usize = 1000;
+/// Earlier runs of a session whose audit files an engine compares when it starts.
+pub const AUDIT_RUNS_MAX: usize = 50;
+/// Audit records in one answer. Their number, and files, have no limit of their own.
+pub const AUDIT_RECORDS_MAX: usize = 10_000;
 /// Alternatives of one task: each may be tried as often as the task itself.
 pub const ALTERNATIVES_MAX: usize = 10;
 /// Attempts of a task that a rate limit may end before one uses up a retry.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use contract::aop::task::OnFailure;
-use contract::domain::attempt::AttemptState;
+use contract::domain::attempt::has_failed;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
 use ops::Result;
@@ -61,14 +61,9 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    /// Whether a task has finally failed. One that a critical error aborted has, too.
     fn has_failed(&self, task: usize) -> bool {
         let last = self.attempts[task].last().map(|last| last.state);
-        match self.board.slot(task).status {
-            Status::Failed => true,
-            Status::Canceled => last == Some(AttemptState::Failed),
-            Status::Todo | Status::InProgress | Status::Blocked | Status::Done => false,
-        }
+        has_failed(self.board.slot(task).status, last)
     }
 
     /// Cancels a task that has not begun.

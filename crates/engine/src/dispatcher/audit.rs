@@ -1,75 +1,104 @@
 //! Keeps the audit files of an AOP session in step with the log. They are copies: whatever hinders them hinders no task.
 
-use std::io;
 use std::path::Path;
 
 use contract::aee::Type;
 use contract::aop::audit::Record;
+use contract::domain::limits;
+use contract::domain::text::counted;
 use ops::Result;
-use ops::aop_session::trail::{Follower, file_of, of_session};
+use ops::aop_session::trail::{self, Follower, file_of};
 use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
 use super::Dispatcher;
-use crate::audit_files;
+use crate::audit_files::{self, Replace};
 use crate::observer::Progress;
 
 /// The trail of the run, while it is worked.
 pub(super) struct AuditTrail {
     follower: Follower,
+    session: String,
     /// A fault is told once.
     is_told: bool,
 }
 
 impl Dispatcher<'_> {
     /// Writes what earlier engines of the session could not, and follows this run from here on.
-    pub(crate) fn begin_audit(&mut self) -> Result<()> {
+    pub(crate) fn begin_audit(&mut self) {
         if self.settings.audit.path().is_none() {
-            return Ok(());
+            return;
         }
-        let Some(session) = self.run.asked.session_id.clone() else { return Ok(()) };
-        let Some(follower) = Follower::of(&self.run, &self.tasks) else { return Ok(()) };
-        self.audit = Some(AuditTrail { follower, is_told: false });
-        for earlier in of_session(self.cx, &session)? {
-            if earlier.run.asked.id != self.run.asked.id && !earlier.records.is_empty() {
-                self.write_records(&earlier.run.asked.workspace, &earlier.records);
-            }
+        let Some(session) = self.run.asked.session_id.clone() else { return };
+        let Some(follower) = Follower::of(&self.run, &self.tasks) else { return };
+        self.audit = Some(AuditTrail { follower, session: session.clone(), is_told: false });
+        if let Err(error) = self.write_earlier(&session) {
+            self.tell_unwritten(&error.message);
         }
-        self.follow_audit()
+        self.follow_audit();
     }
 
-    /// Writes the files of what was committed since the last call.
-    pub(crate) fn follow_audit(&mut self) -> Result<()> {
-        let Some(audit) = &mut self.audit else { return Ok(()) };
-        let records = audit.follower.next(self.cx)?;
-        if !records.is_empty() {
-            let workspace = self.run.asked.workspace.clone();
-            self.write_records(&workspace, &records);
+    /// Only the newest runs, so that the start of a run does not take longer with each run of its session.
+    fn write_earlier(&mut self, session: &str) -> Result<()> {
+        let runs = trail::runs_of(self.cx, session)?;
+        let runs = runs.into_iter().rev().filter(|run| run.asked.id != self.run.asked.id);
+        for run in runs.take(limits::AUDIT_RUNS_MAX).collect::<Vec<_>>() {
+            let of_run = trail::of_run(self.cx, &run)?;
+            let replaced = if of_run.is_pruned { Replace::Nothing } else { Replace::Differing };
+            self.write_records(&run.asked.workspace, &of_run.records, replaced)?;
+            self.tell_unread(of_run.unread);
         }
         Ok(())
     }
 
-    fn write_records(&mut self, workspace: &str, records: &[Record]) {
-        let Some(path) = self.settings.audit.path() else { return };
-        let files: Vec<(String, Vec<u8>)> = records.iter().map(file_of).collect();
-        let directory = match self.settings.audit.within(workspace) {
-            Some(inside) => audit_files::in_workspace(Path::new(workspace), inside),
-            None => audit_files::named(Path::new(path)),
+    /// Writes the files of what was committed since the last call.
+    pub(crate) fn follow_audit(&mut self) {
+        let Some(audit) = &mut self.audit else { return };
+        let workspace = self.run.asked.workspace.clone();
+        let written = match audit.follower.next(self.cx) {
+            Ok(records) => self.write_records(&workspace, &records, Replace::Differing),
+            Err(error) => Err(error),
         };
-        if let Err(error) = directory.and_then(|directory| audit_files::write(&directory, &files)) {
-            self.tell_unwritten(&error);
+        if let Err(error) = written {
+            self.tell_unwritten(&error.message);
+        }
+        let unread = self.audit.as_ref().map_or(0, |audit| audit.follower.unread());
+        self.tell_unread(unread);
+    }
+
+    fn write_records(&mut self, workspace: &str, records: &[Record], replaced: Replace) -> Result<()> {
+        let (Some(path), Some(audit)) = (self.settings.audit.path(), &self.audit) else { return Ok(()) };
+        if records.is_empty() {
+            return Ok(());
+        }
+        let files: Vec<(String, Vec<u8>)> = records.iter().map(file_of).collect();
+        let directory = if path.starts_with('/') {
+            // Other engines may have begun runs elsewhere.
+            audit_files::named(Path::new(path), &trail::workspaces(self.cx, &audit.session)?)
+        } else {
+            audit_files::in_workspace(Path::new(workspace), path)
+        };
+        if let Err(error) = directory.and_then(|it| audit_files::write(&it, &files, replaced)) {
+            self.tell_unwritten(&error.to_string());
+        }
+        Ok(())
+    }
+
+    fn tell_unread(&mut self, unread: usize) {
+        if unread > 0 {
+            self.tell_unwritten(&format!("{} cannot be read", counted(unread, "event")));
         }
     }
 
     /// The records are in the log; only their copies are missing.
-    fn tell_unwritten(&mut self, error: &io::Error) {
-        let is_told = self.audit.as_mut().is_none_or(|audit| std::mem::replace(&mut audit.is_told, true));
-        if is_told {
+    fn tell_unwritten(&mut self, why: &str) {
+        let Some(audit) = &mut self.audit else { return };
+        if std::mem::replace(&mut audit.is_told, true) {
             return;
         }
-        let session = self.run.asked.session_id.clone().unwrap_or_default();
+        let session = audit.session.clone();
         let told = format!(
-            "audit files are not written: {error}; `writ session audit {session} --write DIRECTORY` writes them"
+            "audit files are not written: {why}; `writ session audit {session} --write DIRECTORY` writes them"
         );
         self.observer.report(Progress::Warned { task: &session, told: &told });
         let note = Entry::Envelope(Note {

@@ -1,7 +1,7 @@
 //! Which executor and model the next attempt of a task uses.
 
 use contract::aop::codes::Code;
-use contract::domain::attempt::{Attempt, SessionTotal};
+use contract::domain::attempt::{Attempt, Dispatch, SessionTotal};
 use contract::domain::priority::Priority;
 use contract::plan::choice::{Choice, Overspent, Standing, standing};
 use contract::plan::upgrade::upgrade;
@@ -92,6 +92,25 @@ impl Dispatcher<'_> {
         let instead = before.map(|before| format!(" instead of {before}")).unwrap_or_default();
         selected.escalated = Some(format!("{}{instead}, because its priority is {now}", selected.told()));
         selected
+    }
+
+    /// How a submitted TASK differs for an attempt. It is decided once, for the executor and for the log.
+    pub(super) fn dispatch(
+        &self,
+        task: usize,
+        number: i64,
+        selected: &Selected,
+        brief: &str,
+    ) -> Option<Box<Dispatch>> {
+        let spec = &self.part(task).spec;
+        spec.aop.as_ref()?;
+        let now = Priority::from_number(self.tasks[task].priority);
+        Some(Box::new(Dispatch {
+            priority: Some(now).filter(|now| *now != spec.priority),
+            model: selected.model.clone().filter(|_| selected.escalated.is_some()),
+            // The author wrote everything that the first attempt has to know; only a later one needs more.
+            brief: (number > 1).then(|| contract::secrets::scrub(brief).into_owned()),
+        }))
     }
 
     /// One of the task's alternatives, and why it is used.

@@ -9,7 +9,7 @@ use contract::aee::Type;
 use contract::aop::event::{Body, VersionFallback};
 use contract::aop::fallback::Reason;
 use contract::aop::header::AOP_VERSION;
-use contract::domain::attempt::{NewAttempt, Taken};
+use contract::domain::attempt::{Dispatch, NewAttempt, Taken};
 use contract::domain::confinement::{GitUse, SandboxMode};
 use contract::domain::id::mint;
 use contract::domain::limits;
@@ -69,6 +69,7 @@ impl Dispatcher<'_> {
         };
         let at = self.cx.now().at;
         let attempt = self.new_attempt(task, number, &selected);
+        let dispatch = self.dispatch(task, number, &selected, &shaped.brief);
         if let Err(reason) = self.enter_clone(task, &attempt.id)? {
             return self.leave_unstarted(task, reason, mark);
         }
@@ -76,7 +77,7 @@ impl Dispatcher<'_> {
         self.note_pins(task);
         let task_id = self.tasks[task].id.clone();
         self.note(Entry::MoveTask { task_id, to: Status::InProgress, reason: None, verified: false });
-        self.note(Entry::StartAttempt { attempt: attempt.clone(), wants });
+        self.note(Entry::StartAttempt { attempt: attempt.clone(), dispatch: dispatch.clone(), wants });
         self.note_delegation(task, &attempt, shaped.timeout);
         self.note_old_protocol(task, executor);
         match self.try_commit(mark)? {
@@ -103,7 +104,7 @@ impl Dispatcher<'_> {
         let snapshot = self.take_snapshot(task, &attempt.id);
         self.begin_watch(task, at)?;
         let inputs = self.look_at_inputs(task);
-        self.launch(task, attempt, (executor, selected), (shaped, inputs, took_over, snapshot))
+        self.launch(task, (attempt, dispatch), (executor, selected), (shaped, inputs, took_over, snapshot))
     }
 
     fn note_delegation(&mut self, task: usize, attempt: &NewAttempt, timeout: Duration) {
@@ -207,7 +208,7 @@ impl Dispatcher<'_> {
     fn child_of(
         &self,
         task: usize,
-        attempt: &NewAttempt,
+        (attempt, dispatch): (&NewAttempt, Option<&Dispatch>),
         (executor, selected): (&dyn Executor, &Selected),
         shaped: &Shaped,
     ) -> Child {
@@ -220,7 +221,7 @@ impl Dispatcher<'_> {
             command: &selected.command,
             model: selected.model.as_deref(),
             alternative: selected.alternative,
-            is_escalated: selected.escalated.is_some(),
+            dispatch,
             resume,
             before: self.attempts[task].iter().rev().find(|before| before.begun.id != attempt.id),
             so_far: resume.and_then(|session| self.session_total(task, session)),
@@ -239,12 +240,12 @@ impl Dispatcher<'_> {
     fn launch(
         &mut self,
         task: usize,
-        attempt: NewAttempt,
+        (attempt, dispatch): (NewAttempt, Option<Box<Dispatch>>),
         (executor, selected): (&dyn Executor, Selected),
         (shaped, inputs, took_over, snapshot): (Shaped, InputDigests, Option<String>, Option<Taken>),
     ) -> Result<()> {
         let now = self.cx.now();
-        let prepared = self.child_of(task, &attempt, (executor, &selected), &shaped);
+        let prepared = self.child_of(task, (&attempt, dispatch.as_deref()), (executor, &selected), &shaped);
         let mut spec = self.launch_spec(task, &attempt, &prepared.argv);
         spec.env.extend(child_environment(&shaped.env, &prepared.env));
         let own = self.clone_env(task);

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use contract::aop::event::Body;
-use contract::aop::limits::INPUTS_MAX;
 use contract::aop::response::{FinalSignal, Response, State};
 use contract::aop::task::{
     Category, Complexity, Input, Provider, Role, Session, Target, Task, Work as AopWork,
 };
 use contract::aop::{self, Line as Message, effective, v1};
+use contract::domain::attempt::Dispatch;
 use contract::domain::limits;
 use contract::domain::priority::Priority;
 use contract::domain::time::Timestamp;
@@ -102,55 +102,16 @@ fn prompt_of(work: &Work<'_>, task: &Task) -> String {
     if work.attempt_number > 1 { format!("{prompt}\n\n{}", work.brief) } else { prompt }
 }
 
-/// A submitted TASK is passed on with its attempt number; a plan's task is turned into one.
+/// A submitted TASK is passed on as the attempt gets it; a plan's task is turned into one.
 fn task_of(work: &Work<'_>) -> Task {
     let submitted = work.part.spec.aop.clone();
     let submitted = submitted.and_then(|value| serde_json::from_value::<Task>(value).ok());
-    let mut task = match submitted {
-        // Its author wrote everything that the first attempt has to know; only a later one needs more.
-        Some(mut task) => {
-            if work.attempt_number > 1 && task.task.inputs.len() < INPUTS_MAX {
-                task.task.inputs.push(brief_of(work));
-            }
-            retarget(&mut task, work);
-            reprioritize(&mut task, work);
-            task
-        }
-        None => task_of_plan(work),
+    let unchanged = Dispatch::default();
+    let (task, dispatch) = match submitted {
+        Some(task) => (task, work.dispatch.unwrap_or(&unchanged)),
+        None => (task_of_plan(work), &unchanged),
     };
-    // Its author may have made attempts before this run.
-    let earlier = effective::attempt(&task).saturating_sub(1);
-    task.task.attempt = u64::try_from(work.attempt_number).ok().map(|number| number.saturating_add(earlier));
-    task
-}
-
-/// Names the alternative model that the attempt uses as its target.
-fn retarget(task: &mut Task, work: &Work<'_>) {
-    let listed = task.execution_policy.as_ref().map(|policy| &policy.alternative_models);
-    let index = work.alternative.and_then(|index| usize::try_from(index).ok());
-    let Some(other) = index.zip(listed).and_then(|(index, listed)| listed.get(index)) else { return };
-    (task.target.provider, task.target.model) = (other.provider, other.model.clone());
-}
-
-/// The priority that the task has now, where it is not the one that its author gave it, and the model that goes with it.
-fn reprioritize(task: &mut Task, work: &Work<'_>) {
-    let now = Priority::from_number(work.task.priority);
-    if now != work.part.spec.priority {
-        task.task.priority = Some(now);
-    }
-    if let Some(model) = work.model.filter(|_| work.is_escalated) {
-        task.target.model = model.to_owned();
-    }
-}
-
-fn brief_of(work: &Work<'_>) -> Input {
-    Input {
-        kind: "TEXT".to_owned(),
-        path: None,
-        content: Some(work.brief.to_owned()),
-        read_only: Some(true),
-        extensions: None,
-    }
+    effective::for_attempt(&task, work.attempt_number, work.alternative, dispatch)
 }
 
 fn task_of_plan(work: &Work<'_>) -> Task {
@@ -176,7 +137,7 @@ fn task_of_plan(work: &Work<'_>) -> Task {
     let id = work.task.id.to_string();
     let mut asked = AopWork::new(id, prompt, Category::Other, Complexity::Medium, work.workspace);
     asked.priority = Some(Priority::from_number(work.task.priority));
-    asked.inputs.push(brief_of(work));
+    asked.inputs.push(Input::text(work.brief));
     Task::new(session, target, asked)
 }
 

@@ -19,7 +19,7 @@ fn prepared(spec: PlanTask) -> Prepared {
         resume: None,
         before: None,
         so_far: None,
-        is_escalated: false,
+        dispatch: None,
         is_confined: &|| false,
         attempt_number: 2,
         brief: "the brief",

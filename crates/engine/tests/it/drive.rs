@@ -69,7 +69,7 @@ impl Bench {
             parent_run: None,
             parent_task: None,
             document_digest: read.document_digest,
-            aop: accept::OfMessages::default(),
+            aop: accept::AopSubmission::default(),
         };
         accept::submit(&mut self.cx, &key("submit"), &request).unwrap().answer.run_id
     }

@@ -1,13 +1,10 @@
 //! Sessions that a failed TASK aborted: its other runs are canceled, and no further TASK is taken.
 
 use contract::aop::Code;
-use contract::aop::task::OnFailure;
-use contract::domain::attempt::AttemptState;
+use contract::domain::attempt::has_failed;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::run::{Run, RunId};
-use contract::domain::status::Status;
-use contract::domain::task::Task;
 use contract::domain::time::Timestamp;
 use store::Tx;
 
@@ -15,7 +12,7 @@ use crate::aop_event::task_id_of;
 use crate::context::{Caller, Context};
 use crate::error::{Error, Result};
 use crate::record::EventWriter;
-use crate::run::cancel::with_children;
+use crate::run::cancel::with_children_except;
 
 /// Cancels the other runs of a session that were there when one of its TASKs failed at `at`. Gives their ids.
 pub fn end_others(
@@ -47,7 +44,10 @@ pub fn end_others(
             // One that another of them started may have ended with it.
             let other = crate::run::required(&tx, &other.asked.id)?;
             if !other.state.is_terminal() {
-                with_children(&mut work, &other, Some(&reason))?;
+                // The failed run may be one of its children. It ends by itself, as failed.
+                if !other.cancel_requested {
+                    with_children_except(&mut work, &other, Some(&reason), Some(&run.asked.id))?;
+                }
                 ended.push(other.asked.id);
             }
         }
@@ -62,35 +62,16 @@ pub(crate) fn refuse_aborted(tx: &Tx<'_>, session_id: &str) -> Result<()> {
     let message =
         format!("the session {session_id} was aborted: `{task}` failed, and its on_failure is ABORT_SESSION");
     Err(Error::aop(ErrorCode::WrongState, Code::DependencyFailed, &message)
-        .hint("`writ run --reopen` submits TASKs to it all the same"))
+        .hint("`writ run --reopen` submits TASKs to it anyway"))
 }
 
 /// The TASK whose failure aborted the session, by the newest work on each of its TASKs.
 fn aborted_by(tx: &Tx<'_>, session_id: &str) -> Result<Option<String>> {
-    let mut seen: Vec<String> = Vec::new();
-    for run in tx.runs_of_session(session_id, limits::SESSION_RUNS_MAX)? {
-        for task in tx.tasks_of_run(&run.asked.id)? {
-            let Some(part) = &task.part else { continue };
-            let name = task_id_of(part);
-            if seen.contains(&name) {
-                continue;
-            }
-            if part.spec.policy.on_failure == OnFailure::AbortSession && has_failed(tx, &task)? {
-                return Ok(Some(name));
-            }
-            seen.push(name);
+    for task in tx.aborting_tasks(session_id)? {
+        let last = tx.attempts_of_task(&task.id)?.last().map(|last| last.state);
+        if has_failed(task.status, last) {
+            return Ok(task.part.as_ref().map(task_id_of));
         }
     }
     Ok(None)
-}
-
-/// Whether a task has finally failed. One that a critical error aborted has, too.
-fn has_failed(tx: &Tx<'_>, task: &Task) -> Result<bool> {
-    Ok(match task.status {
-        Status::Failed => true,
-        Status::Canceled => {
-            tx.attempts_of_task(&task.id)?.last().is_some_and(|last| last.state == AttemptState::Failed)
-        }
-        Status::Todo | Status::InProgress | Status::Blocked | Status::Done => false,
-    })
 }

@@ -39,7 +39,8 @@ pub fn report(cx: &mut Context, request: &Request) -> Result<Answer> {
     let mut report = final_report::of(&whole);
     let workspace = whole.runs.last().map(|(run, _)| run.asked.workspace.clone()).unwrap_or_default();
     if let Some(storage_path) = cx.host().executors(&workspace)?.aop.audit.path() {
-        let count = trail::records_of(cx, &whole)?.iter().map(|of_run| of_run.records.len()).sum();
+        let runs = whole.runs.iter().map(|(run, tasks)| (run, tasks.iter().map(|(task, _)| task).collect()));
+        let count = Some(trail::count(cx, runs)?);
         report.audit_trail = Some(trail::told(storage_path, count));
     }
     let body = Body::SessionFinalReport(Box::new(report));

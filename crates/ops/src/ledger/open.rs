@@ -13,7 +13,7 @@ use crate::context::{Context, Key};
 use crate::crew::denial::deny;
 use crate::error::{Error, Result};
 use crate::once::Reply;
-use crate::run::accept::{OfMessages, Submission, submit};
+use crate::run::accept::{AopSubmission, Submission, submit};
 use crate::run::document::{self, Document, Understood};
 use crate::verb::{Function, Surface, Verb};
 
@@ -58,7 +58,11 @@ pub fn open(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<show
         parent_run: None,
         parent_task: None,
         document_digest: intake.document_digest,
-        aop: OfMessages { session_id: intake.session_id, warnings: intake.warnings, ..OfMessages::default() },
+        aop: AopSubmission {
+            session_id: intake.session_id,
+            warnings: intake.warnings,
+            ..AopSubmission::default()
+        },
     };
     open_submission(cx, key, &submission)
 }

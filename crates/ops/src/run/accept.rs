@@ -16,7 +16,7 @@ use contract::secrets;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub use super::of_messages::OfMessages;
+pub use super::aop_submission::AopSubmission;
 use super::submit::Submit;
 use super::tasks::create_tasks;
 use crate::aop_event::{self, AopEvent};
@@ -41,7 +41,7 @@ pub struct Submission {
     pub parent_run: Option<RunId>,
     pub parent_task: Option<TaskId>,
     pub document_digest: String,
-    pub aop: OfMessages,
+    pub aop: AopSubmission,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

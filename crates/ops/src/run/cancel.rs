@@ -23,7 +23,7 @@ use crate::once::Reply;
 use crate::record::{About, EventWriter};
 use crate::verb::{Function, Surface, Verb, WhileHalted};
 
-pub(crate) use delegated::with_children;
+pub(crate) use delegated::with_children_except;
 pub use delegated::{delegated, reason_of};
 
 /// Cancels a run.

@@ -77,7 +77,9 @@ fn write_one(
             let task = crate::task::required(work.tx, task_id.as_str())?;
             crate::checking::pin(work, &task, files)?;
         }
-        Entry::StartAttempt { attempt, wants } => return start(work, run, attempt, wants),
+        Entry::StartAttempt { attempt, dispatch, wants } => {
+            return start(work, run, (attempt, dispatch.as_deref()), wants);
+        }
         Entry::NameSession { attempt_id, agent_session } => {
             let named = Change::AttemptNamed {
                 attempt_id: attempt_id.clone(),

@@ -8,7 +8,7 @@ use contract::domain::run::DocumentKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::accept::{self, OfMessages, Submission};
+use super::accept::{self, AopSubmission, Submission};
 use super::delegation;
 use super::document::{self, Document};
 use super::nested;
@@ -100,7 +100,7 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ru
         parent_run: request.parent_run.clone(),
         parent_task: request.parent_task.clone(),
         document_digest: intake.document_digest,
-        aop: OfMessages {
+        aop: AopSubmission {
             session_id: intake.session_id,
             warnings: intake.warnings,
             fallbacks: intake.fallbacks,

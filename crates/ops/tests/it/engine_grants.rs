@@ -76,7 +76,7 @@ impl Scene {
         let scopes = task.part.as_ref().unwrap().spec.writes.clone();
         let entries = [
             Entry::MoveTask { task_id: task.id, to: Status::InProgress, reason: None, verified: false },
-            Entry::StartAttempt { attempt, wants: Wants { scopes, fold: false } },
+            Entry::StartAttempt { attempt, dispatch: None, wants: Wants { scopes, fold: false } },
         ];
         self.write(run, &entries)
     }

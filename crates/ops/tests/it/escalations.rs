@@ -64,7 +64,7 @@ impl World {
         self.host.paper.borrow_mut().calling = Some(attempt.id.clone());
         let entries = [
             Entry::MoveTask { task_id, to: Status::InProgress, reason: None, verified: false },
-            Entry::StartAttempt { attempt, wants: Wants::default() },
+            Entry::StartAttempt { attempt, dispatch: None, wants: Wants::default() },
         ];
         let written = journal::write(&mut self.cx, &caller("writ"), run, &owner(7), &entries).unwrap();
         assert!(matches!(written, Written::All { .. }), "{written:?}");

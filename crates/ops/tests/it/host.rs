@@ -24,8 +24,8 @@ use contract::intake::Executors;
 use contract::plan::upgrade::Upgrades;
 use ops::context::SharedClock;
 use ops::host::{
-    CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, KeptWorktree, LogPiece,
-    ProgramQuestion, RollbackJob, WatchEnd, Watched, WorkEnd, WorklogWrite,
+    AuditBatch, CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, KeptWorktree,
+    LogPiece, ProgramQuestion, RollbackJob, WatchEnd, Watched, WorkEnd, WorklogWrite,
 };
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
@@ -305,9 +305,9 @@ impl Host for TestHost {
         Ok(WorklogWrite::Appended)
     }
 
-    fn write_audit(&self, _: &str, files: &[(String, Vec<u8>)]) -> Result<usize> {
+    fn write_audit(&self, batch: &AuditBatch<'_>) -> Result<usize> {
         self.note("audit files to be written");
-        Ok(files.len())
+        Ok(batch.files.len())
     }
 
     fn read_worklog(&self, _: &str, _: &str) -> Result<Option<Vec<u8>>> {

@@ -45,7 +45,7 @@ fn start(world: &mut World, run: &RunId, task: &Task, executor: &str) -> Written
     let task_id = task.id.clone();
     let entries = [
         Entry::MoveTask { task_id, to: Status::InProgress, reason: None, verified: false },
-        Entry::StartAttempt { attempt, wants: Wants::default() },
+        Entry::StartAttempt { attempt, dispatch: None, wants: Wants::default() },
     ];
     journal::write(&mut world.cx, &caller("writ"), run, &owner(7), &entries).unwrap()
 }

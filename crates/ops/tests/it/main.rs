@@ -16,6 +16,7 @@ mod crew_rounds;
 mod crew_vectors;
 mod crew_world;
 mod decisions;
+mod delegated_runs;
 mod dependencies;
 mod engine_grants;
 mod escalations;

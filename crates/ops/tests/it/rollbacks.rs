@@ -56,7 +56,7 @@ fn started_task(
     let scopes = vec![Scope::parse("src", None).unwrap()];
     let entries = [
         Entry::MoveTask { task_id: task_id.clone(), to: Status::InProgress, reason: None, verified: false },
-        Entry::StartAttempt { attempt, wants: Wants { scopes, fold: false } },
+        Entry::StartAttempt { attempt, dispatch: None, wants: Wants { scopes, fold: false } },
     ];
     let written = journal::write(&mut world.cx, &caller("writ"), &run, &owner(7), &entries).unwrap();
     assert!(matches!(written, Written::All { .. }), "{written:?}");

@@ -52,7 +52,7 @@ impl World {
             agent_session: None,
             owner: owner(7),
         };
-        entries.push(Entry::StartAttempt { attempt, wants: Wants::default() });
+        entries.push(Entry::StartAttempt { attempt, dispatch: None, wants: Wants::default() });
         self.write(&run, &entries).unwrap();
         assert_eq!(self.states(&run), "running done in_progress todo");
         run

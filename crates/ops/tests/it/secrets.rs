@@ -176,7 +176,7 @@ fn what_an_engine_writes_down_is_scrubbed() {
     let attempt_id = attempt.id.clone();
     let entries = [
         Entry::MoveTask { task_id: task_id.clone(), to: Status::InProgress, reason: None, verified: false },
-        Entry::StartAttempt { attempt, wants: Wants::default() },
+        Entry::StartAttempt { attempt, dispatch: None, wants: Wants::default() },
         Entry::Envelope(Note {
             kind: contract::aee::Type::Event,
             from: None,

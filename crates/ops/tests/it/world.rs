@@ -237,7 +237,7 @@ pub(crate) fn submit(names: &[&str]) -> run::accept::Submission {
     run::accept::Submission {
         kind: DocumentKind::Plan,
         document_digest: format!("sha256:{}", names.join("-")),
-        aop: run::accept::OfMessages::default(),
+        aop: run::accept::AopSubmission::default(),
         plan: Plan {
             objective: objective.clone(),
             workspace: None,

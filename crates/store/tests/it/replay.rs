@@ -273,7 +273,7 @@ impl World<'_> {
                 let id: AttemptId = mint(self.ids, self.now.at);
                 model.attempts.push(id.clone());
                 let attempt = new_attempt(id, task.id.clone(), run_id, task.attempts);
-                self.change(&Change::AttemptStarted { attempt });
+                self.change(&Change::AttemptStarted { attempt, dispatch: None });
             }
             Step::EndAttempt { attempt, state } => {
                 let attempt_id = model.attempts[chosen(&model.attempts, *attempt)?].clone();

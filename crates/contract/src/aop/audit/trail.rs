@@ -11,9 +11,9 @@ use crate::aop::codes::Code;
 use crate::aop::effective;
 use crate::aop::event::{Body, Event, Totals};
 use crate::aop::response::Response;
-use crate::aop::task::{Provider, Task};
+use crate::aop::task::Task;
 use crate::convert::uuid_for;
-use crate::domain::attempt::{AttemptId, AttemptState, NewAttempt, Outcome};
+use crate::domain::attempt::{AttemptId, AttemptState, Dispatch, NewAttempt, Outcome};
 use crate::domain::change::Change;
 use crate::domain::money::MicroUsd;
 use crate::domain::task::TaskId;
@@ -30,14 +30,14 @@ const ORCHESTRATOR: &str = "Orchestrator";
 pub struct Source {
     pub event_id: String,
     pub at: Timestamp,
-    pub what: What,
+    pub what: AuditedEvent,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum What {
+pub enum AuditedEvent {
     Change(Box<Change>),
     /// An AOP event about this task, and whether what it reports has failed.
-    Said {
+    Aop {
         task: Option<TaskId>,
         event: Box<Event>,
         failed: bool,
@@ -48,13 +48,13 @@ pub enum What {
 #[derive(Debug, Clone)]
 pub struct Trail {
     session_id: String,
-    tasks: BTreeMap<TaskId, Told>,
+    tasks: BTreeMap<TaskId, TaskTrail>,
     attempts: BTreeMap<AttemptId, NewAttempt>,
 }
 
 /// What the events said about a task so far.
 #[derive(Debug, Clone)]
-struct Told {
+struct TaskTrail {
     task_id: String,
     /// `None` if its TASK could not be read, so that it was sent as a prompt.
     message: Option<Box<Task>>,
@@ -75,7 +75,7 @@ impl Trail {
         let told = |(id, task_id, message): (TaskId, String, Option<Task>)| {
             let attempt = message.as_ref().map_or(1, effective::attempt);
             let message = message.map(Box::new);
-            let told = Told {
+            let told = TaskTrail {
                 task_id,
                 message,
                 spent: MicroUsd::default(),
@@ -94,15 +94,19 @@ impl Trail {
 
     /// The records of the next event of the run. Events must come in the order of the log.
     pub fn follow(&mut self, source: &Source) -> Vec<Record> {
-        let drafts = match &source.what {
-            What::Change(change) => match change.as_ref() {
-                Change::AttemptStarted { attempt } => self.started(attempt),
-                Change::AttemptEnded { attempt_id, state, outcome } => {
-                    self.ended(attempt_id, *state, outcome)
-                }
-                _ => Vec::new(),
-            },
-            What::Said { task, event, failed } => match &event.body {
+        let drafts = self.drafts(&source.what);
+        drafts.into_iter().enumerate().map(|(index, draft)| self.record(source, index, draft)).collect()
+    }
+
+    /// How many records the next event of the run gives.
+    pub fn count(&mut self, source: &Source) -> usize {
+        self.drafts(&source.what).len()
+    }
+
+    fn drafts(&mut self, what: &AuditedEvent) -> Vec<Draft> {
+        match what {
+            AuditedEvent::Change(change) => self.changed(change),
+            AuditedEvent::Aop { task, event, failed } => match &event.body {
                 Body::RollbackInitiated(rollback) => {
                     let told = task.as_ref().and_then(|task| self.tasks.get(task));
                     let status = if *failed { RollbackStatus::Failed } else { RollbackStatus::Success };
@@ -114,16 +118,63 @@ impl Trail {
                     told.map(|told| rolled_back(told, event)).into_iter().collect()
                 }
                 Body::SessionFinalReport(report) => report.totals.as_ref().map(summary).into_iter().collect(),
-                _ => Vec::new(),
+                Body::Heartbeat(_)
+                | Body::ProgressUpdate(_)
+                | Body::PriorityEscalation(_)
+                | Body::VersionFallback(_) => Vec::new(),
             },
-        };
-        drafts.into_iter().enumerate().map(|(index, draft)| self.record(source, index, draft)).collect()
+        }
     }
 
-    fn started(&mut self, attempt: &NewAttempt) -> Vec<Draft> {
+    fn changed(&mut self, change: &Change) -> Vec<Draft> {
+        match change {
+            Change::AttemptStarted { attempt, dispatch } => self.started(attempt, dispatch.as_deref()),
+            Change::AttemptEnded { attempt_id, state, outcome } => self.ended(attempt_id, *state, outcome),
+            Change::TaskCreated { .. }
+            | Change::TaskMoved { .. }
+            | Change::TaskClaimed { .. }
+            | Change::TaskReleased { .. }
+            | Change::TaskPrioritized { .. }
+            | Change::TaskPinned { .. }
+            | Change::DependencyAdded { .. }
+            | Change::DependencyRemoved { .. }
+            | Change::TaskDeleted { .. }
+            | Change::AgentFocused { .. }
+            | Change::ProjectAdded { .. }
+            | Change::ProjectTrusted { .. }
+            | Change::ProjectTrustRevoked { .. }
+            | Change::TokenCreated { .. }
+            | Change::TokenRevoked { .. }
+            | Change::TokenUsed { .. }
+            | Change::MemorySet { .. }
+            | Change::MemoryPinned { .. }
+            | Change::MemoryDeleted { .. }
+            | Change::MemoryCollected { .. }
+            | Change::ArtifactAdded { .. }
+            | Change::RunSubmitted { .. }
+            | Change::RunOwned { .. }
+            | Change::RunCancelRequested { .. }
+            | Change::RunMoved { .. }
+            | Change::AttemptNamed { .. }
+            | Change::AttemptRolledBack { .. }
+            | Change::Halted { .. }
+            | Change::HaltLifted { .. }
+            | Change::ProgramStarted { .. }
+            | Change::ProgramEnded { .. }
+            | Change::LimitWindowSet { .. }
+            | Change::LimitWindowEnded { .. }
+            | Change::TaskParked { .. }
+            | Change::TaskUnparked { .. }
+            | Change::Crew(_) => Vec::new(),
+        }
+    }
+
+    fn started(&mut self, attempt: &NewAttempt, dispatch: Option<&Dispatch>) -> Vec<Draft> {
         let Some(told) = self.tasks.get_mut(&attempt.task_id) else { return Vec::new() };
         self.attempts.insert(attempt.id.clone(), attempt.clone());
-        let sent = told.message.as_ref().map(|task| effective::for_attempt(task, attempt));
+        let dispatch = dispatch.cloned().unwrap_or_default();
+        let sent = |task: &Task| effective::for_attempt(task, attempt.number, attempt.alternative, &dispatch);
+        let sent = told.message.as_deref().map(sent);
         told.attempt = sent.as_ref().map_or_else(|| number(attempt), |task| effective::attempt(task));
         let routing = routing(told, attempt, sent.as_ref());
         let mut drafts = vec![routing];
@@ -187,7 +238,13 @@ struct Draft {
 }
 
 impl Draft {
-    fn about(told: &Told, kind: RecordType, actor: Actor, payload: Payload, governance: Governance) -> Self {
+    fn about(
+        told: &TaskTrail,
+        kind: RecordType,
+        actor: Actor,
+        payload: Payload,
+        governance: Governance,
+    ) -> Self {
         let (task_id, message) = (told.task_id.clone(), told.message.clone());
         Self { kind, task_id, message, attempt: told.attempt, actor, payload, governance }
     }
@@ -212,18 +269,18 @@ fn allowed() -> Governance {
     }
 }
 
-fn max_cost(told: &Told) -> Option<MicroUsd> {
+fn max_cost(told: &TaskTrail) -> Option<MicroUsd> {
     told.message.as_ref().and_then(|task| effective::budget(task).cost_max)
 }
 
-fn dispatched(told: &Told, sent: Task) -> Draft {
+fn dispatched(told: &TaskTrail, sent: Task) -> Draft {
     let budget = BudgetStatus::of(max_cost(told), told.spent);
     let governance = Governance { budget_status: Some(budget), ..allowed() };
     let actor = actor(&sent.session.orchestrator, ActorRole::Orchestrator);
     Draft::about(told, RecordType::TaskDispatched, actor, Payload::TaskDispatched(Box::new(sent)), governance)
 }
 
-fn routing(told: &mut Told, attempt: &NewAttempt, sent: Option<&Task>) -> Draft {
+fn routing(told: &mut TaskTrail, attempt: &NewAttempt, sent: Option<&Task>) -> Draft {
     let target = sent.map(|task| &task.target);
     let model = attempt.model.clone().or_else(|| target.map(|target| target.model.clone()));
     let agent = target.map(|target| target.agent_name.clone());
@@ -253,7 +310,7 @@ fn routing(told: &mut Told, attempt: &NewAttempt, sent: Option<&Task>) -> Draft 
     Draft::about(told, RecordType::RoutingDecision, router, Payload::RoutingDecision(decision), governance)
 }
 
-fn received(told: &Told, response: Response) -> Draft {
+fn received(told: &TaskTrail, response: Response) -> Draft {
     let governance = Governance {
         guard_rails_applied: vec!["FINAL_SIGNAL".to_owned(), "MINIMAL_REPORT".to_owned()],
         budget_status: Some(BudgetStatus::of(max_cost(told), told.spent)),
@@ -268,7 +325,7 @@ fn received(told: &Told, response: Response) -> Draft {
     Draft::about(told, RecordType::ResponseReceived, actor, payload, governance)
 }
 
-fn guard_rail(told: &Told, check: Check) -> Draft {
+fn guard_rail(told: &TaskTrail, check: Check) -> Draft {
     let governance = Governance {
         guard_rails_applied: vec![check.0.check_type.as_str().to_owned()],
         budget_status: None,
@@ -279,7 +336,7 @@ fn guard_rail(told: &Told, check: Check) -> Draft {
     Draft::about(told, RecordType::GuardRailCheck, guard, Payload::GuardRailCheck(check.0), governance)
 }
 
-fn rolled_back(told: &Told, event: RollbackEvent) -> Draft {
+fn rolled_back(told: &TaskTrail, event: RollbackEvent) -> Draft {
     let failed = event.status == RollbackStatus::Failed;
     let governance = Governance {
         access_decision: AccessDecision::NotApplicable,
@@ -309,9 +366,4 @@ fn summary(totals: &Totals) -> Draft {
         payload: Payload::SessionSummary(summary),
         governance: Governance { access_decision: AccessDecision::NotApplicable, ..allowed() },
     }
-}
-
-/// The provider that a report names; it is `OTHER` where AOP does not know it.
-pub(crate) fn provider(word: &str) -> Provider {
-    Provider::parse(word).unwrap_or(Provider::Other)
 }

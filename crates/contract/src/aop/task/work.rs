@@ -109,6 +109,19 @@ document! {
     }
 }
 
+impl Input {
+    /// A text that may only be read.
+    pub fn text(content: &str) -> Self {
+        Self {
+            kind: "TEXT".to_owned(),
+            path: None,
+            content: Some(content.to_owned()),
+            read_only: Some(true),
+            extensions: None,
+        }
+    }
+}
+
 document! {
     #[shape(name = "input", unknown = Refused, null = absent)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

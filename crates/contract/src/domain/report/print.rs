@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use super::{CostReport, Report};
-use crate::aop::audit::trail::provider;
 use crate::aop::header::Extensions;
 use crate::aop::response::{
     Agent, CheckpointResult, CostTracking, ErrorDetails, ExecutionSummary, OutputArtifact, ProgressLog,
     Response, TaskStatus, Timing,
 };
+use crate::aop::task::Provider;
 use crate::domain::money::MicroUsd;
 
 impl Report {
@@ -16,7 +16,8 @@ impl Report {
     pub fn response(&self, session_id: &str, task_id: &str) -> Response {
         let agent = Agent {
             name: self.agent.name.clone(),
-            provider: provider(&self.agent.provider),
+            // It is `OTHER` where AOP does not know it.
+            provider: Provider::parse(&self.agent.provider).unwrap_or(Provider::Other),
             model: self.agent.model.clone(),
             extensions: None,
         };

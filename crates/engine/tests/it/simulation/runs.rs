@@ -135,7 +135,7 @@ impl Simulation {
             parent_run: None,
             parent_task: None,
             document_digest: format!("sha256:{number}"),
-            aop: accept::OfMessages::default(),
+            aop: accept::AopSubmission::default(),
             plan,
         };
         let run = accept::submit(&mut cx, &self.key(), &request).unwrap().answer.run_id;

@@ -2,49 +2,82 @@
 
 use contract::domain::change::Change;
 use contract::domain::limits;
-use contract::domain::run::{Run, RunState};
+use contract::domain::run::{Run, RunId};
 use contract::domain::task::{Task, TaskId};
-use store::{EventFilter, RunFilter, Tx};
+use store::{EventFilter, Tx};
 
 use super::cancel_one;
 use crate::aop_event::task_id_of;
 use crate::context::{Caller, Context};
 use crate::error::Result;
 use crate::record::EventWriter;
+use crate::run::is_worked_by_another;
 
 /// Cancels a run with every run that its tasks started. Says whether it is canceled, or still being canceled.
-pub(crate) fn with_children(
+pub(super) fn with_children(
     work: &mut EventWriter<'_, '_>,
     run: &Run,
     reason: Option<&str>,
 ) -> Result<&'static str> {
+    with_children_except(work, run, reason, None)
+}
+
+/// The same, but for one of those runs. Says whether it is canceled, or still being canceled.
+pub(crate) fn with_children_except(
+    work: &mut EventWriter<'_, '_>,
+    run: &Run,
+    reason: Option<&str>,
+    except: Option<&RunId>,
+) -> Result<&'static str> {
+    end_children(work, run, reason, except)?;
+    cancel_one(work, run, reason)
+}
+
+fn end_children(
+    work: &mut EventWriter<'_, '_>,
+    run: &Run,
+    reason: Option<&str>,
+    except: Option<&RunId>,
+) -> Result<()> {
     let mut told = format!("the run {} that started it was canceled", run.asked.id);
     if let Some(reason) = reason {
         told = format!("{told}: {reason}");
     }
-    for child in unended(work.tx, |child| child.asked.parent_run.as_ref() == Some(&run.asked.id))? {
-        with_children(work, &child, Some(&told))?;
+    for child in work.tx.unended_children(&run.asked.id)? {
+        if except != Some(&child.asked.id) {
+            end_child(work, &child, &told, except)?;
+        }
     }
-    cancel_one(work, run, reason)
+    Ok(())
+}
+
+fn end_child(work: &mut EventWriter<'_, '_>, run: &Run, told: &str, except: Option<&RunId>) -> Result<()> {
+    // It may have started others since it was asked to stop.
+    end_children(work, run, Some(told), except)?;
+    if !(run.cancel_requested && is_worked_by_another(run, work.now, work.view)?) {
+        cancel_one(work, run, Some(told))?;
+    }
+    Ok(())
 }
 
 /// Cancels the runs that a task's program started. `ended` says what became of the task.
 pub(super) fn of_task(work: &mut EventWriter<'_, '_>, task: &Task, ended: &str) -> Result<usize> {
     let name = task.part.as_ref().map_or_else(|| task.id.to_string(), task_id_of);
     let reason = format!("the task `{name}` that started it {ended}");
-    let children = unended(work.tx, |child| child.asked.parent_task.as_ref() == Some(&task.id))?;
+    let children = children_of(work.tx, task)?;
     for child in &children {
-        with_children(work, child, Some(&reason))?;
+        end_child(work, child, &reason, None)?;
     }
     Ok(children.len())
 }
 
 /// Cancels the runs that a task's program started, because the task did not end well. Says how many have not ended.
 pub fn delegated(cx: &mut Context, caller: &Caller, task: &TaskId, ended: &str) -> Result<usize> {
-    let is_child = |run: &Run| run.asked.parent_task.as_ref() == Some(task);
-    if unended(&cx.store.read()?, is_child)?.is_empty() {
+    let tx = cx.store.read()?;
+    if children_of(&tx, &crate::task::required(&tx, task.as_str())?)?.is_empty() {
         return Ok(0);
     }
+    drop(tx);
     let ended = contract::secrets::scrub(ended).into_owned();
     cx.viewing(|cx, view| {
         let tx = cx.store.begin()?;
@@ -71,12 +104,10 @@ pub fn reason_of(cx: &mut Context, run: &Run) -> Result<Option<String>> {
     Ok(of_run.and_then(|event| Some(event.record.payload.get("reason")?.as_str()?.to_owned())))
 }
 
-/// Runs that have not ended. They are few: the caller of a run waits for its end.
-fn unended(tx: &Tx<'_>, is_wanted: impl Fn(&Run) -> bool) -> Result<Vec<Run>> {
-    let mut found = Vec::new();
-    for state in [RunState::Submitted, RunState::Running, RunState::Stopped] {
-        found.extend(tx.runs(&RunFilter { state: Some(state), limit: limits::LIST_ROWS_MAX })?);
-    }
-    found.retain(is_wanted);
-    Ok(found)
+/// The runs that a task's program started and that have not ended.
+fn children_of(tx: &Tx<'_>, task: &Task) -> Result<Vec<Run>> {
+    let Some(part) = &task.part else { return Ok(Vec::new()) };
+    let mut children = tx.unended_children(&part.run_id)?;
+    children.retain(|child| child.asked.parent_task.as_ref() == Some(&task.id));
+    Ok(children)
 }

@@ -1,7 +1,7 @@
 //! What can be written to the journal of a run, and whether it was.
 
 use contract::aee::Type;
-use contract::domain::attempt::{AttemptId, AttemptState, NewAttempt, Outcome};
+use contract::domain::attempt::{AttemptId, AttemptState, Dispatch, NewAttempt, Outcome};
 use contract::domain::pins::Digests;
 use contract::domain::rollback::{FileResult, Rollback};
 use contract::domain::run::RunState;
@@ -38,6 +38,8 @@ pub enum Entry {
     /// With the locks, the share of the budget and the approval that go with it, or not at all.
     StartAttempt {
         attempt: NewAttempt,
+        /// How the TASK differs for it, where one was submitted.
+        dispatch: Option<Box<Dispatch>>,
         wants: Wants,
     },
     /// The executor of a running attempt named its conversation, with which it can go on.

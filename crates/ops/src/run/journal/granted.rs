@@ -1,6 +1,6 @@
 //! The locks, budget and approval that an attempt needs, and the locks for inspecting what one left behind.
 
-use contract::domain::attempt::{NewAttempt, Outcome};
+use contract::domain::attempt::{Dispatch, NewAttempt, Outcome};
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::budget::{Amount, Spent};
@@ -41,7 +41,7 @@ pub(super) enum Stop {
 pub(super) fn start(
     work: &mut EventWriter<'_, '_>,
     run: &Run,
-    attempt: &NewAttempt,
+    (attempt, dispatch): (&NewAttempt, Option<&Dispatch>),
     wants: &Wants,
 ) -> Result<std::result::Result<Option<i64>, Stop>> {
     let task = crate::task::required(work.tx, attempt.task_id.as_str())?;
@@ -56,7 +56,8 @@ pub(super) fn start(
         Err(obstacle) => return Ok(Err(Stop::Hindered(obstacle))),
     };
     let about = About { task_id: Some(task.id.clone()), ..crate::run::about(run) };
-    let started = Change::AttemptStarted { attempt: attempt.clone() };
+    let dispatch = dispatch.cloned().map(Box::new);
+    let started = Change::AttemptStarted { attempt: attempt.clone(), dispatch };
     work.change(&about, &format!("Attempt {} started", attempt.number), &started)?;
     Ok(Ok(admission.token.filter(|_| !wants.scopes.is_empty())))
 }

@@ -68,7 +68,7 @@ fn attempted_task(crew: &mut Crew) -> String {
     let to = Status::InProgress;
     let entries = [
         Entry::MoveTask { task_id: task_id.clone(), to, reason: None, verified: false },
-        Entry::StartAttempt { attempt, wants: Wants::default() },
+        Entry::StartAttempt { attempt, dispatch: None, wants: Wants::default() },
     ];
     journal::write(&mut world.cx, &caller("writ"), &run, &owner(7), &entries).unwrap();
     task_id.to_string()

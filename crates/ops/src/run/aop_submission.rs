@@ -7,7 +7,7 @@ use contract::domain::run::RunWarning;
 
 /// What a submission of AOP TASKs or of a prompt has besides.
 #[derive(Debug, Clone, Default)]
-pub struct OfMessages {
+pub struct AopSubmission {
     pub session_id: Option<String>,
     pub warnings: Vec<RunWarning>,
     /// Tasks of the plan, by their index, that are sent as AOP v1.
