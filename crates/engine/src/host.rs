@@ -438,12 +438,19 @@ impl Host for LocalHost {
         record: &WorktreeRecord,
         seen: (&Standing, &Loss),
         mark: &Id<Attempt>,
+        unused: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Option<String>> {
         let environment = self.door.environment();
         let runner = Runner { launcher: &*self.launcher, environment: &environment, mark: mark.clone() };
         let clones = self.door.worktrees();
         let clone = clones.of_task(record).map_err(worktree_error)?;
-        let bundle = clones.discard_with_work(&runner, &clone, seen).map_err(worktree_error)?;
+        let unused = || unused().map_err(|error| worktree::Fault::Refused(Box::new(error)));
+        let bundle = clones.discard_with_work(&runner, &clone, seen, unused).map_err(worktree_error)?;
+        Ok(bundle.map(|path| path.to_string_lossy().into_owned()))
+    }
+
+    fn bundle_of(&self, record: &WorktreeRecord, mark: &Id<Attempt>) -> Result<Option<String>> {
+        let bundle = self.door.worktrees().bundle_of(record, mark).map_err(worktree_error)?;
         Ok(bundle.map(|path| path.to_string_lossy().into_owned()))
     }
 
@@ -538,7 +545,8 @@ fn worktree_error(fault: worktree::Fault) -> Error {
         worktree::Fault::Gone(_) => Error::new(ErrorCode::NotFound, message),
         worktree::Fault::Changed => Error::new(ErrorCode::VersionConflict, message)
             .hint("repeat the command; it shows what is there now"),
-        worktree::Fault::Underway(_) | worktree::Fault::BeingMade => {
+        worktree::Fault::Refused(error) => *error,
+        worktree::Fault::Underway(_) | worktree::Fault::BeingMade | worktree::Fault::InUse => {
             Error::new(ErrorCode::WrongState, message)
         }
         worktree::Fault::TooManyDiscarded(_) => Error::new(ErrorCode::TooLarge, message),

@@ -11,6 +11,8 @@ use contract::domain::network::HostRule;
 use ops::inside::InsideTask;
 use rustix::fs::{Mode, OFlags};
 
+use crate::sandbox::{Confined, Wanted};
+
 /// In the environment of a sandboxed task: its socket.
 pub const SOCKET_VARIABLE: &str = "WRIT_SOCKET";
 /// The longest path that the address of a socket has room for.
@@ -27,6 +29,32 @@ pub struct Inside {
     pub credentials: Vec<PathBuf>,
     /// Where its model is, which it reaches although the network is not open to it.
     pub endpoints: Vec<HostRule>,
+}
+
+impl Inside {
+    /// What a confined program can pass on is what it has itself.
+    pub(crate) fn of(
+        task: InsideTask,
+        attempt: Option<AttemptId>,
+        wanted: &Wanted<'_>,
+        confined: &Confined,
+    ) -> Self {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        Self {
+            task,
+            attempt,
+            ceiling: Ceiling {
+                workspace: text(&confined.workspace),
+                writes: confined.scopes.as_ref().map(|scopes| scopes.iter().map(|path| text(path)).collect()),
+                mode: wanted.mode,
+                network: wanted.network,
+                network_allow: wanted.network_allow.to_vec(),
+                git: wanted.git,
+            },
+            credentials: confined.credentials.clone(),
+            endpoints: confined.sandbox.reachable.endpoints.clone(),
+        }
+    }
 }
 
 /// Answers calls from inside sandboxes.

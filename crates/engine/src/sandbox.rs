@@ -1,5 +1,6 @@
 //! What the sandbox of a task or a check is made of: its plan, the user's configuration, and what is on this machine.
 
+mod command;
 mod denial;
 mod environment;
 mod git;
@@ -15,6 +16,7 @@ use contract::domain::network::HostRule;
 use contract::domain::scope::Scope;
 use contract::plan::{FileAccess, PlanTask};
 
+pub use command::{CommandDirectories, CommandSandboxes, CommandWishes, OpenSandbox};
 pub(crate) use denial::{Denials, Network};
 pub(crate) use git::leave as leave_repository;
 pub use paths::Opens;

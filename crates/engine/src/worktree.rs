@@ -29,8 +29,8 @@ pub use tip::Author;
 /// The record of a clone, beside it.
 const RECORD: &str = "worktree.json";
 const NEW_RECORD: &str = "worktree.json.new";
-/// Locked while the clone is made.
-const MAKING: &str = "making.lock";
+/// Locked while the clone is made, entered or removed.
+const HOLD: &str = "making.lock";
 const RECORD_BYTES_MAX: usize = 64 * 1024;
 /// writ's own reference to what a task did.
 const RESULT: &str = "refs/heads/result";
@@ -61,6 +61,13 @@ pub enum Fault {
     Underway(String),
     #[error("it is being made")]
     BeingMade,
+    #[error("an engine is using it")]
+    InUse,
+    #[error("git counted `{0}` commits")]
+    Uncounted(String),
+    /// What the caller found while nobody else could use it.
+    #[error("{}", .0.message)]
+    Refused(Box<ops::Error>),
     #[error("no {0} free ports are left")]
     NoPorts(u16),
     #[error("{0} is a git repository of its own, whose files cannot be merged")]
@@ -249,7 +256,7 @@ impl Worktree {
             let place = self.tree().display().to_string();
             return Err(Fault::Damaged(format!("the clone of the task is gone from {place}")));
         }
-        let known = ["git", "tree", RECORD, NEW_RECORD, MAKING];
+        let known = ["git", "tree", RECORD, NEW_RECORD, HOLD];
         let is_strange = |path: &PathBuf| !known.iter().any(|name| path.ends_with(name));
         match entries(&self.directory)?.into_iter().find(is_strange) {
             Some(path) => {

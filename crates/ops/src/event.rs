@@ -1,5 +1,6 @@
 //! The event log: reading it, and recording events of agents.
 
+pub mod confined;
 pub mod list;
 pub mod note;
 pub(crate) mod target;

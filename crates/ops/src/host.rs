@@ -180,14 +180,19 @@ pub trait Host {
         Err(no_clone(&record.name))
     }
     /// Takes a clone away with its work, if that is still as it was seen, and deletes it. Returns the bundle in which the
-    /// work is kept.
+    /// work is kept. `unused` refuses a clone that somebody works in; it is called while nobody can enter it.
     fn discard_worktree(
         &self,
         record: &WorktreeRecord,
         _: (&Standing, &Loss),
         _: &Id<Attempt>,
+        _: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Option<String>> {
         Err(no_clone(&record.name))
+    }
+    /// The bundle of a clone that was discarded under this mark.
+    fn bundle_of(&self, _: &WorktreeRecord, _: &Id<Attempt>) -> Result<Option<String>> {
+        Ok(None)
     }
     /// Runs a program of the caller's with this input, and returns what it printed.
     fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>>;

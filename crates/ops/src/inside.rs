@@ -23,16 +23,16 @@ pub struct InsideTask {
     pub name: String,
     /// Its name in operator documents, such as `T-2`.
     pub reference: String,
-    pub acts: Acts,
+    pub acts: ActsFor,
 }
 
 /// For whom the program acts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Acts {
+pub enum ActsFor {
     /// For the engine that works this run, which is so deep.
-    InRun { run_id: RunId, depth: u32 },
+    Run { run_id: RunId, depth: u32 },
     /// For the agent that holds the task, in whose name its claim is.
-    ForAgent(Caller),
+    Agent(Caller),
 }
 
 /// What a command that is not open is told.
@@ -77,8 +77,8 @@ pub fn call(
 impl InsideTask {
     fn caller(&self) -> Caller {
         match &self.acts {
-            Acts::InRun { .. } => Caller::of(&Principal::Executor(self.task_id.clone())),
-            Acts::ForAgent(agent) => agent.clone(),
+            ActsFor::Run { .. } => Caller::of(&Principal::Executor(self.task_id.clone())),
+            ActsFor::Agent(agent) => agent.clone(),
         }
     }
 
@@ -93,8 +93,8 @@ impl InsideTask {
         };
         let own = json!(self.task_id);
         let run = match &self.acts {
-            Acts::InRun { run_id, depth } => Some((run_id, *depth)),
-            Acts::ForAgent(_) => None,
+            ActsFor::Run { run_id, depth } => Some((run_id, *depth)),
+            ActsFor::Agent(_) => None,
         };
         match (verb, run) {
             (resume::Resume::NAME, _) => {

@@ -20,6 +20,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::confinement::{GitUse, Namespace};
 use contract::domain::request::RequestId;
 use engine::StopSignal;
+use engine::sandbox::CommandSandboxes;
 use ops::context::Key;
 use ops::event::note::Request as Note;
 use ops::verb::Surface;
@@ -27,7 +28,7 @@ use ops::{Caller, Context, Error, Result};
 use serde_json::json;
 
 use crate::app::Globals;
-use crate::confined::{Asked, Sandboxes};
+use crate::confined::{self, SandboxFlags};
 use crate::host;
 use crate::local::LocalCommand;
 use crate::output::{Output, say};
@@ -106,7 +107,7 @@ struct Loop<'l> {
     /// What the request ids of this loop begin with.
     name: String,
     /// `None` where agent programs are not confined.
-    sandboxes: Option<Sandboxes>,
+    sandboxes: Option<CommandSandboxes>,
 }
 
 impl Loop<'_> {
@@ -126,8 +127,8 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         let report = dry_run::report(&job, globals)?;
         return Ok(output.answer(&report, || report.planned()));
     }
-    let asked = Asked { what: "writ loop", git: args.git, namespace: args.namespace };
-    job.sandboxes = Sandboxes::configured(globals, &job.directory, &asked)?;
+    let flags = SandboxFlags { what: "writ loop", git: args.git, namespace: args.namespace };
+    job.sandboxes = confined::configured(globals, &job.directory, &flags)?;
     let mut cx = host::open(globals)?;
     // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
     engine::supervisor::become_subreaper().ok();

@@ -18,13 +18,14 @@ use contract::domain::confinement::{GitUse, Namespace};
 use contract::domain::request::RequestId;
 use contract::operator::Outcome;
 use engine::StopSignal;
+use engine::sandbox::CommandSandboxes;
 use ops::context::Key;
 use ops::verb::Surface;
 use ops::{Caller, Context, Error, Result};
 use serde_json::json;
 
 use crate::app::Globals;
-use crate::confined::{Asked, Sandboxes};
+use crate::confined::{self, SandboxFlags};
 use crate::host;
 use crate::local::LocalCommand;
 use crate::output::{Format, Output, one_line, say};
@@ -105,7 +106,7 @@ struct Worker<'w> {
     /// What the request ids of this worker begin with.
     name: String,
     /// `None` where commands are not confined.
-    sandboxes: Option<Sandboxes>,
+    sandboxes: Option<CommandSandboxes>,
 }
 
 impl Worker<'_> {
@@ -124,8 +125,8 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     let Command::Run(args) = command;
     let mut cx = host::open_existing(globals)?;
     let mut worker = prepare::prepared(args, globals, &mut cx)?;
-    let asked = Asked { what: "writ worker run", git: GitUse::Read, namespace: args.namespace };
-    worker.sandboxes = Sandboxes::configured(globals, &worker.workspace, &asked)?;
+    let flags = SandboxFlags { what: "writ worker run", git: GitUse::Read, namespace: args.namespace };
+    worker.sandboxes = confined::configured(globals, &worker.workspace, &flags)?;
     // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
     engine::supervisor::become_subreaper().ok();
     ops::epoch::program::enter(&mut cx, &worker.caller, "worker run")?;

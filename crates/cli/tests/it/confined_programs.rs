@@ -6,6 +6,7 @@ use testkit::{Cli, Output};
 use crate::documents::opened;
 use crate::run_view::SOON;
 use crate::sandbox::has_sandbox;
+use crate::workers::PLAN;
 
 fn configured(cli: &Cli, mode: &str) {
     cli.scratch().write(cli.project().join(".writ/config.toml"), format!("[sandbox]\nmode = \"{mode}\"\n"));
@@ -115,8 +116,8 @@ fn a_loop_reads_its_prompt_file_in_the_sandbox_and_commits_only_where_it_may() {
 #[test]
 fn where_a_sandbox_cannot_be_had_a_demanded_one_is_refused_and_a_preferred_one_says_so() {
     let cli = Cli::writ();
-    created(&cli, "one");
     configured(&cli, "enforce");
+    created(&cli, "one");
     let refused = looped(&cli, "touch ran", &["--namespace", "off"]);
     assert_eq!(refused.json()["error_code"], "DENIED", "{refused}");
     assert!(refused.stdout.contains("demands a sandbox"), "{refused}");
@@ -136,19 +137,6 @@ fn where_a_sandbox_cannot_be_had_a_demanded_one_is_refused_and_a_preferred_one_s
     let told = looped(&cli, &closing(), &["--namespace", "off"]);
     assert!(told.success().stderr.contains("sandbox prefer: not in force:"), "{told}");
 }
-
-const PLAN: &str = r#"
-objective = "Write"
-workspace = "."
-
-[[task]]
-id = "a"
-title = "Write a"
-command = ["true"]
-writes = ["a"]
-[[task.checks]]
-command = ["grep", "-q", "hello", "a/file"]
-"#;
 
 #[test]
 fn a_worker_keeps_its_command_to_the_lock_scope_of_its_assignment() {

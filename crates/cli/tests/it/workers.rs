@@ -9,7 +9,8 @@ use crate::documents::opened;
 
 const SOON: Duration = Duration::from_secs(60);
 
-const PLAN: &str = r#"
+/// Two tasks, the second after the first.
+pub(crate) const PLAN: &str = r#"
 objective = "Write two files"
 workspace = "."
 

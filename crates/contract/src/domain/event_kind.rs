@@ -23,8 +23,11 @@ pub const VYBE_IMPORTED: &str = "vybe_imported";
 pub const WORKTREE_DISCARD_BEGUN: &str = "worktree_discard_begun";
 pub const WORKTREE_DISCARDED: &str = "worktree_discarded";
 
+/// What confined a command that no run started.
+pub const SANDBOX_IN_FORCE: &str = "sandbox_in_force";
+
 /// Kinds that only writ writes. Events that are changes need no place here: no agent can write one.
-const RESERVED: [&str; 11] = [
+const RESERVED: [&str; 12] = [
     TASK_VERIFIED,
     TASK_WITHHELD,
     TASK_REPORTED,
@@ -34,6 +37,7 @@ const RESERVED: [&str; 11] = [
     VYBE_IMPORTED,
     WORKTREE_DISCARD_BEGUN,
     WORKTREE_DISCARDED,
+    SANDBOX_IN_FORCE,
     PRUNED,
     SUMMARY,
 ];

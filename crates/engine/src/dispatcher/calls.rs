@@ -1,14 +1,13 @@
 //! Calls of a task's program from inside its sandbox: the socket it has, and what it reports over it.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use contract::continuity::state::CloseOutcome;
 use contract::domain::attempt::NewAttempt;
-use contract::domain::confinement::Ceiling;
 use contract::domain::crew::reference_of;
 use ops::Result;
-use ops::inside::{Acts, InsideTask};
+use ops::inside::{ActsFor, InsideTask};
 
 use super::Dispatcher;
 use crate::executor::{Stopped, failure};
@@ -26,26 +25,13 @@ impl Dispatcher<'_> {
         confined: &Confined,
     ) -> Inside {
         let part = self.part(task);
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        Inside {
-            task: InsideTask {
-                task_id: attempt.task_id.clone(),
-                name: part.spec.id.clone(),
-                reference: reference_of(part.number).to_string(),
-                acts: Acts::InRun { run_id: attempt.run_id.clone(), depth: self.run.asked.depth },
-            },
-            attempt: Some(attempt.id.clone()),
-            ceiling: Ceiling {
-                workspace: text(&confined.workspace),
-                writes: confined.scopes.as_ref().map(|scopes| scopes.iter().map(|path| text(path)).collect()),
-                mode: wanted.mode,
-                network: wanted.network,
-                network_allow: wanted.network_allow.to_vec(),
-                git: wanted.git,
-            },
-            credentials: confined.credentials.clone(),
-            endpoints: confined.sandbox.reachable.endpoints.clone(),
-        }
+        let caller = InsideTask {
+            task_id: attempt.task_id.clone(),
+            name: part.spec.id.clone(),
+            reference: reference_of(part.number).to_string(),
+            acts: ActsFor::Run { run_id: attempt.run_id.clone(), depth: self.run.asked.depth },
+        };
+        Inside::of(caller, Some(attempt.id.clone()), wanted, confined)
     }
 
     /// Opens the socket of a sandboxed task, so that its program can call writ from the start.

@@ -3,6 +3,7 @@
 mod landing;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use contract::aee::Type;
@@ -87,19 +88,21 @@ impl<'d> Dispatcher<'d> {
     }
 
     /// Opens the clone of a task before its attempt is written down. Work of an earlier attempt is merged with what the
-    /// workspace has by now. `Err` is why the task cannot begin: no tokens are spent on work that cannot be merged.
+    /// workspace has by now. `Err` is why the task cannot begin: no tokens are spent on work that cannot be merged. Nobody
+    /// removes the clone until the file is dropped.
     pub(super) fn enter_clone(
         &mut self,
         task: usize,
         attempt: &AttemptId,
-    ) -> Result<std::result::Result<(), String>> {
+    ) -> Result<std::result::Result<Option<File>, String>> {
         if !self.is_isolated(task) {
-            return Ok(Ok(()));
+            return Ok(Ok(None));
         }
         self.tell_unmerged(task, attempt);
-        if let Err(fault) = self.open_clone(task, attempt) {
-            return Ok(Err(with_causes(&fault)));
-        }
+        let hold = match self.open_clone(task, attempt) {
+            Ok(hold) => hold,
+            Err(fault) => return Ok(Err(with_causes(&fault))),
+        };
         if !self.attempts[task].is_empty() {
             self.bring_together(task, attempt);
             if let Some(reason) = self.unmerged(task) {
@@ -116,7 +119,7 @@ impl<'d> Dispatcher<'d> {
         let record = &isolated.clone.record;
         let payload = json!({"directory": isolated.tree, "base": record.base, "ports": record.ports});
         self.note_worktree(task, "writ.worktree.opened", "Works in a clone", payload);
-        Ok(Ok(()))
+        Ok(Ok(Some(hold)))
     }
 
     /// Opens the clone of an attempt whose engine is gone, or whose work could not be merged. False if it cannot be
@@ -181,9 +184,9 @@ impl<'d> Dispatcher<'d> {
         Some(outside)
     }
 
-    fn open_clone(&mut self, task: usize, attempt: &AttemptId) -> std::result::Result<(), Fault> {
+    fn open_clone(&mut self, task: usize, attempt: &AttemptId) -> std::result::Result<File, Fault> {
         let spec = &self.part(task).spec;
-        let clone = self.settings.worktrees.open(
+        let (clone, hold) = self.settings.worktrees.open(
             &self.runner(attempt),
             &Order {
                 run: &self.run.asked.id,
@@ -208,7 +211,7 @@ impl<'d> Dispatcher<'d> {
             setup_until_ms: None,
         };
         self.clones.insert(task, isolated);
-        Ok(())
+        Ok(hold)
     }
 
     /// Says which results of this run wait to be merged and cannot be, before another task begins without them.

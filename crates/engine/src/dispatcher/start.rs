@@ -70,9 +70,10 @@ impl Dispatcher<'_> {
         let at = self.cx.now().at;
         let attempt = self.new_attempt(task, number, &selected);
         let dispatch = self.dispatch(task, number, &selected, &shaped.brief);
-        if let Err(reason) = self.enter_clone(task, &attempt.id)? {
-            return self.leave_unstarted(task, reason, mark);
-        }
+        let hold = match self.enter_clone(task, &attempt.id)? {
+            Ok(hold) => hold,
+            Err(reason) => return self.leave_unstarted(task, reason, mark),
+        };
         let took_over = self.note_takeover(task)?;
         self.note_pins(task);
         let task_id = self.tasks[task].id.clone();
@@ -89,6 +90,8 @@ impl Dispatcher<'_> {
                 return self.refresh(task);
             }
         }
+        // The store has the attempt now, which keeps its clone.
+        drop(hold);
         self.pipeline.forget_answers(Some(task));
         self.refresh(task)?;
         self.waits_no_more(task);

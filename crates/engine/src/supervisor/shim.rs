@@ -39,7 +39,7 @@ use self::outlet::Outlet;
 use super::confinement::{InForce, NamespaceInForce};
 use super::frame::{Fault, FromShim, Gone};
 use super::launch::LaunchSpec;
-use super::sandbox::{self, Barrier, Reach, Sandbox, Usage};
+use super::sandbox::{self, Barrier, Part, Reach, Sandbox, Usage};
 use super::{process_table, wait_for};
 
 /// While group members use up their grace after the executor ended: how often they are counted.
@@ -70,7 +70,8 @@ fn run() -> io::Result<()> {
         return Ok(());
     };
     let grace = spec.bounded_grace();
-    let Confined { in_force, namespace, barrier, usage, outlet } = match confine(&mut spec) {
+    let is_demanded = spec.confinement.sandbox.as_ref().is_some_and(|sandbox| sandbox.is_demanded);
+    let Confined { mut in_force, namespace, barrier, mut usage, outlet } = match confine(&mut spec) {
         Ok(confined) => confined,
         Err(error) => {
             // With the number: if the machine is only short of something, it is tried again.
@@ -89,6 +90,16 @@ fn run() -> io::Result<()> {
             return Ok(());
         }
     };
+    if let Some(lack) = uncounted(usage.as_mut(), namespace.as_ref()) {
+        if is_demanded {
+            namespace.iter().for_each(Namespace::end);
+            let message = format!("could not confine the executor: the sandbox lacks limits: {lack}");
+            link.send(&FromShim::Fault(Fault { message, errno: None }));
+            link.flush();
+            return Ok(());
+        }
+        in_force.sandbox.iter_mut().for_each(|sandbox| sandbox.limits = Part::Refused(lack.clone()));
+    }
     let children = Children::new(changes, executor.pid, namespace);
     link.send(&FromShim::Started { pid: executor.group(), in_force });
     let mut shim = Shim { link, children, executor, grace, usage, outlet };
@@ -101,6 +112,11 @@ fn run() -> io::Result<()> {
     shim.link.send(&FromShim::Gone(gone));
     shim.link.flush();
     Ok(())
+}
+
+/// Why not all of the memory of a namespace can be counted.
+fn uncounted(usage: Option<&mut Usage>, namespace: Option<&Namespace>) -> Option<String> {
+    usage?.see_segments(&namespace?.everybody())
 }
 
 /// How the executor is confined.

@@ -1,10 +1,11 @@
 //! A clone that somebody discards together with its work: what would be lost, and the bundle that brings it back.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use contract::domain::id::{Attempt, Id};
 use contract::domain::limits;
-use contract::domain::worktree::{Loss, Standing};
+use contract::domain::worktree::{Loss, Standing, WorktreeRecord};
 
 use super::keep::Lock;
 use super::{Fault, ONTO, RESULT, Worktree, Worktrees, io};
@@ -19,6 +20,8 @@ const DISCARDED: &str = "refs/heads/discarded";
 const OTHERS: &str = "refs/discarded";
 /// Beside the clones, so that nothing in a sandbox sees it.
 const BUNDLE: &str = "bundle";
+/// So much of its mark tells a discarded clone from others of its task.
+const MARK_LENGTH: usize = 8;
 /// Who commits what was left uncommitted.
 const COMMITTER: &str = "writ";
 
@@ -45,14 +48,18 @@ impl Worktrees {
     }
 
     /// Takes a clone away whatever is in it, if that is still what was seen, and deletes it. What can be kept is written to a
-    /// bundle first, whose place is returned.
+    /// bundle first, whose place is returned. `unused` is asked while nobody can enter the clone.
     pub fn discard_with_work(
         &self,
         runner: &Runner<'_>,
         clone: &Worktree,
         (seen, loss): (&Standing, &Loss),
+        unused: impl FnOnce() -> Result<(), Fault>,
     ) -> Result<Option<PathBuf>, Fault> {
         let lock = self.lock(runner, &Lock::Clones)?;
+        // One that is not finished is held while it is compared.
+        let hold = if clone.is_unfinished { None } else { Some(clone.hold()?.ok_or(Fault::InUse)?) };
+        unused()?;
         if self.loss(runner, clone)? != (seen.clone(), loss.clone()) {
             return Err(Fault::Changed);
         }
@@ -63,22 +70,26 @@ impl Worktrees {
         }
         let trash = self.discard(clone)?;
         // Nobody has to wait for the deletion.
-        drop(lock);
+        drop((lock, hold));
         // What cannot be deleted is listed as left.
         remove_tree(&trash).ok();
         Ok(bundle)
     }
 
+    /// The bundle of the clone that was discarded under this mark.
+    pub fn bundle_of(&self, record: &WorktreeRecord, mark: &Id<Attempt>) -> Result<Option<PathBuf>, Fault> {
+        let path = bundle_path(self.root()?, record, mark);
+        Ok(path.symlink_metadata().is_ok().then_some(path))
+    }
+
     /// Writes what is in a clone and not in the commit that it began with to a file.
     fn bundle(&self, runner: &Runner<'_>, clone: &Worktree) -> Result<PathBuf, Fault> {
         let root = self.root()?;
-        let name = |number: usize| root.join(format!("{}.{number}.{BUNDLE}", clone.record.task_id));
         let kept = super::entries(root)?.into_iter().filter(|path| path.extension() == Some(BUNDLE.as_ref()));
         if kept.count() >= limits::DISCARDED_MAX {
             return Err(Fault::TooManyDiscarded(root.display().to_string()));
         }
-        let free = (1..=limits::DISCARDED_MAX).map(name).find(|path| path.symlink_metadata().is_err());
-        let path = free.ok_or_else(|| Fault::TooManyDiscarded(root.display().to_string()))?;
+        let path = bundle_path(root, &clone.record, &runner.mark);
         let text = path.to_str().ok_or(Fault::NotText)?;
         let private = clone.private(runner);
         let names = clone.name_contents(runner, &private)?;
@@ -96,13 +107,20 @@ impl Worktrees {
     }
 }
 
+fn bundle_path(root: &Path, record: &WorktreeRecord, mark: &Id<Attempt>) -> PathBuf {
+    // The last characters of an id are the random ones.
+    let mark = mark.as_str();
+    let end = &mark[mark.len().saturating_sub(MARK_LENGTH)..];
+    root.join(format!("{}.{end}.{BUNDLE}", record.task_id))
+}
+
 impl Worktree {
     /// A merge that was interrupted is ended first: its record says which files of the workspace have to be put back.
     fn refuse_busy(&self) -> Result<(), Fault> {
         if self.underway.is_some() {
             return Err(Fault::Underway(self.record.run_id.to_string()));
         }
-        if self.is_unfinished && self.lock_making()?.is_none() {
+        if self.is_unfinished && self.hold()?.is_none() {
             return Err(Fault::BeingMade);
         }
         Ok(())
@@ -138,7 +156,8 @@ impl Worktree {
         let commits = String::from_utf8_lossy(&printed).lines().map(str::to_owned).collect();
         let mut words = vec!["rev-list", "--count"];
         words.extend(reached.iter().map(String::as_str).chain([except.as_str(), "--"]));
-        let all_commits = private.line(&words)?.parse().unwrap_or_default();
+        let counted = private.line(&words)?;
+        let all_commits = counted.parse().map_err(|_| Fault::Uncounted(counted))?;
         let base = private.line(&["merge-base", &head, ONTO]).unwrap_or_else(|_| self.record.base.clone());
         let changed = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", &base, &tree, "--"];
         let printed = private.ask(&changed)?;

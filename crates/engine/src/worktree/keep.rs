@@ -86,6 +86,10 @@ impl Worktrees {
             Standing::Empty | Standing::Merged => {}
             Standing::Unmerged { .. } | Standing::Unknown { .. } => return Ok(None),
         }
+        let hold = clone.hold()?;
+        if hold.is_none() {
+            return Ok(None);
+        }
         let workspace = Repo::workspace(runner, clone.record.workspace.as_ref())?;
         // The commit that it names is in the current branch.
         workspace.ask_patiently(&["update-ref", "-d", &clone.reference()])?;
@@ -132,9 +136,9 @@ impl Worktree {
         self.compared(runner).unwrap_or_else(|fault| Standing::Unknown { reason: with_causes(&fault) })
     }
 
-    /// Held while a clone is made. `None` if somebody else makes it.
-    pub(super) fn lock_making(&self) -> Result<Option<File>, Fault> {
-        let path = self.directory.join(super::MAKING);
+    /// Held while a clone is made, entered or removed. `None` if somebody else holds it.
+    pub(super) fn hold(&self) -> Result<Option<File>, Fault> {
+        let path = self.directory.join(super::HOLD);
         let file = File::options().create(true).append(true).open(&path).map_err(io("open", &path))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
@@ -146,7 +150,7 @@ impl Worktree {
     fn compared(&self, runner: &Runner<'_>) -> Result<Standing, Fault> {
         if self.is_unfinished {
             let being_made = Standing::Unknown { reason: "it is being made".to_owned() };
-            return Ok(if self.lock_making()?.is_some() { Standing::Empty } else { being_made });
+            return Ok(if self.hold()?.is_some() { Standing::Empty } else { being_made });
         }
         self.refuse_moved()?;
         if self.underway.is_some() {

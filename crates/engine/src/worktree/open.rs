@@ -30,17 +30,18 @@ pub struct Order<'o> {
 
 impl Worktrees {
     /// The clone of a task: the one that it has, or a new one of what the workspace has committed. Refused where the
-    /// workspace has changes of tracked files that are not committed.
-    pub fn open(&self, runner: &Runner<'_>, order: &Order<'_>) -> Result<Worktree, Fault> {
-        let directory = directory_of(self.root()?, order.run.as_str(), order.name);
+    /// workspace has changes of tracked files that are not committed. Nobody removes it until the file is dropped, so the
+    /// caller keeps it until the store has the attempt.
+    pub fn open(&self, runner: &Runner<'_>, order: &Order<'_>) -> Result<(Worktree, File), Fault> {
+        let root = self.root()?;
+        let directory = directory_of(root, order.run.as_str(), order.name);
         self.settle(runner, order.workspace)?;
-        if let Some(known) = known(&directory)? {
+        super::keep::private_directory(root)?;
+        if let Some((known, hold)) = self.hold_known(runner, &directory)? {
             known.unlock()?;
             known.move_back(runner)?;
-            return Ok(known);
+            return Ok((known, hold));
         }
-        let root = self.root()?;
-        super::keep::private_directory(root)?;
         let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if real(root).starts_with(real(order.workspace)) {
             return Err(Fault::Inside);
@@ -48,7 +49,7 @@ impl Worktrees {
         let workspace = Repo::workspace(runner, order.workspace)?;
         let base = workspace.commit_of("HEAD").map_err(|_| Fault::NoCommit)?;
         refuse_uncommitted(&workspace)?;
-        let (mut clone, _making) = self.reserve(runner, order, directory, base)?;
+        let (mut clone, making) = self.reserve(runner, order, directory, base)?;
         if let Err(fault) = clone.fill(runner, &workspace, order.workspace) {
             // Its ports are free again. What is left of it is removed by the next collection.
             self.discard(&clone).ok();
@@ -58,7 +59,18 @@ impl Worktrees {
         self.empty_trash();
         clone.is_unfinished = false;
         clone.write()?;
-        Ok(clone)
+        Ok((clone, making))
+    }
+
+    /// The clone in a directory, if it was made completely. Nobody removes it between the look and the lock.
+    fn hold_known(&self, runner: &Runner<'_>, directory: &Path) -> Result<Option<(Worktree, File)>, Fault> {
+        if !directory.exists() {
+            return Ok(None);
+        }
+        let _lock = self.lock(runner, &Lock::Clones)?;
+        let Some(known) = known(directory)? else { return Ok(None) };
+        let hold = known.hold()?.ok_or(Fault::InUse)?;
+        Ok(Some((known, hold)))
     }
 
     /// Takes a place and ports for a clone that is to be made. Others wait only for this, not until it is made.
@@ -68,7 +80,7 @@ impl Worktrees {
         order: &Order<'_>,
         directory: PathBuf,
         base: String,
-    ) -> Result<(Worktree, Option<File>), Fault> {
+    ) -> Result<(Worktree, File), Fault> {
         let _lock = self.lock(runner, &Lock::Clones)?;
         let record = self.new_record(runner, order, &directory, base)?;
         let clone = Worktree {
@@ -85,7 +97,7 @@ impl Worktrees {
             self.discard(&clone)?;
         }
         fs::create_dir_all(&clone.directory).map_err(io("make", &clone.directory))?;
-        let making = clone.lock_making()?;
+        let making = clone.hold()?.ok_or(Fault::InUse)?;
         clone.write()?;
         Ok((clone, making))
     }

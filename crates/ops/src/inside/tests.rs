@@ -6,7 +6,7 @@ fn caller() -> InsideTask {
         task_id: Id::from_bits(7),
         name: "build".to_owned(),
         reference: "T-2".to_owned(),
-        acts: Acts::InRun { run_id: Id::from_bits(1), depth: 2 },
+        acts: ActsFor::Run { run_id: Id::from_bits(1), depth: 2 },
     }
 }
 
@@ -71,7 +71,7 @@ fn other_tasks_other_scopes_and_other_verbs_are_refused() {
 #[test]
 fn a_program_that_acts_for_an_agent_closes_its_task_and_starts_no_runs() {
     let agent = Caller::agent(contract::domain::request::Agent::parse("loop-1").unwrap());
-    let caller = InsideTask { acts: Acts::ForAgent(agent.clone()), ..caller() };
+    let caller = InsideTask { acts: ActsFor::Agent(agent.clone()), ..caller() };
     assert_eq!(caller.caller(), agent);
     let closed = caller.permitted("task.complete", json!({"id": caller.task_id, "outcome": "done"})).unwrap();
     assert_eq!(closed["id"], json!(caller.task_id));

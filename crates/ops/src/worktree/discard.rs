@@ -19,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::host::{HostView, KeptWorktree};
 use crate::once::Reply;
 use crate::record::{About, EventBody, EventWriter};
+use crate::task::last_of;
 use crate::verb::{Function, Surface, Verb};
 
 pub struct Discard;
@@ -75,6 +76,26 @@ struct Seen {
     mark: Id<Attempt>,
 }
 
+/// What is done with a clone.
+enum Step {
+    /// It was taken away now.
+    Taken { seen: Seen, decision: Option<Decision>, bundle: Option<String> },
+    /// An earlier call with the same key took it away and ended before it could say so.
+    Finished { seen: Seen, by: String, bundle: Option<String> },
+}
+
+/// What the event before a removal keeps, for a call that has to finish it.
+#[derive(Serialize, Deserialize)]
+struct Begun {
+    agent: String,
+    request_id: String,
+    mark: Id<Attempt>,
+    worktree: WorktreeRecord,
+    directory: String,
+    standing: Standing,
+    loss: Loss,
+}
+
 impl Seen {
     fn answer(self, dry_run: bool, bundle: Option<String>) -> Answer {
         let KeptWorktree { worktree, directory, standing } = self.clone;
@@ -97,23 +118,60 @@ fn preview(cx: &mut Context, request: &Request) -> Result<Answer> {
 
 pub fn discard(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let prepare = |cx: &mut Context| {
+        if let Some(finished) = interrupted(cx, key, request)? {
+            return Ok(finished);
+        }
         let seen = look(cx, Some(key), request)?;
         let decision = seen.action().map(|action| cx.decision(action)).transpose()?;
         announce(cx, key, &seen, decision.as_ref())?;
-        let as_seen = (&seen.clone.standing, &seen.loss);
-        let bundle = cx.host().discard_worktree(&seen.clone.worktree, as_seen, &seen.mark)?;
-        Ok((seen, decision, bundle))
+        let (as_seen, record) = ((&seen.clone.standing, &seen.loss), &seen.clone.worktree);
+        let host = cx.host();
+        let mut unused = || refuse_used(&cx.store.read()?, record).map(|_| ());
+        let bundle = host.discard_worktree(record, as_seen, &seen.mark, &mut unused)?;
+        Ok(Step::Taken { seen, decision, bundle })
     };
-    cx.decide_once(key, (Discard::NAME, request), prepare, |work, (seen, decision, bundle)| {
-        let action = seen.action();
-        match (&decision, &action) {
-            (Some(decision), Some(action)) => {
-                ended(&mut decision.act(work, action)?, &seen, bundle.as_deref())
+    cx.decide_once(key, (Discard::NAME, request), prepare, |work, step| {
+        let (seen, bundle) = match step {
+            Step::Taken { seen, decision, bundle } => {
+                match (&decision, seen.action()) {
+                    (Some(decision), Some(action)) => {
+                        ended(&mut decision.act(work, &action)?, None, (&seen, bundle.as_deref()))
+                    }
+                    (None, _) | (_, None) => ended(work, None, (&seen, bundle.as_deref())),
+                }?;
+                (seen, bundle)
             }
-            (None, _) | (_, None) => ended(work, &seen, bundle.as_deref()),
-        }?;
+            Step::Finished { seen, by, bundle } => {
+                ended(work, Some(&by), (&seen, bundle.as_deref()))?;
+                (seen, bundle)
+            }
+        };
         Ok(seen.answer(false, bundle))
     })
+}
+
+/// What an earlier call with this key has done already, if it took the clone away and could not say so.
+fn interrupted(cx: &mut Context, key: &Key, request: &Request) -> Result<Option<Step>> {
+    let Ok(task) = Id::parse(&cx.any_task_id(Some(key), &request.task)?) else { return Ok(None) };
+    let last = last_of(&cx.store.read()?, &task, &[WORKTREE_DISCARD_BEGUN, WORKTREE_DISCARDED])?;
+    let Some(last) = last.filter(|last| last.record.kind == WORKTREE_DISCARD_BEGUN) else { return Ok(None) };
+    // One of an older version cannot be finished.
+    let Ok(begun) = serde_json::from_value::<Begun>(last.record.payload["begun"].clone()) else {
+        return Ok(None);
+    };
+    if (begun.agent.as_str(), begun.request_id.as_str())
+        != (key.caller.agent.as_str(), key.request_id.as_str())
+    {
+        return Ok(None);
+    }
+    let host = cx.host();
+    if host.worktrees(&begun.mark)?.iter().any(|clone| clone.worktree == begun.worktree) {
+        return Ok(None);
+    }
+    let bundle = host.bundle_of(&begun.worktree, &begun.mark)?;
+    let Begun { mark, worktree, directory, standing, loss, .. } = begun;
+    let seen = Seen { clone: KeptWorktree { worktree, directory, standing }, loss, mark };
+    Ok(Some(Step::Finished { seen, by: last.record.from, bundle }))
 }
 
 /// The clone that the request names, as it is now. Refused while somebody works in it.
@@ -121,7 +179,13 @@ fn look(cx: &mut Context, key: Option<&Key>, request: &Request) -> Result<Seen> 
     let id = cx.any_task_id(key, &request.task)?;
     let now = cx.now().at;
     let mark = mint(cx.ids(), now);
-    let is_named = |record: &WorktreeRecord| record.task_id.as_str() == id || record.name == request.task;
+    // A task that the name means is not mistaken for one of the same name in another run.
+    let is_known = match Id::parse(&id) {
+        Ok(id) => cx.store.read()?.task(&id)?.is_some(),
+        Err(_) => false,
+    };
+    let is_named =
+        |record: &WorktreeRecord| record.task_id.as_str() == id || (!is_known && record.name == request.task);
     let mut named: Vec<KeptWorktree> =
         cx.host().worktrees(&mark)?.into_iter().filter(|clone| is_named(&clone.worktree)).collect();
     if let Some(at) = named.iter().position(|clone| clone.worktree.task_id.as_str() == id) {
@@ -162,7 +226,17 @@ fn announce(cx: &mut Context, key: &Key, seen: &Seen, decision: Option<&Decision
     let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller: &key.caller, view: &view };
     let about = about(&tx, refuse_used(&tx, &seen.clone.worktree)?.as_ref(), seen)?;
     let message = format!("The clone of {} is discarded", seen.clone.worktree.name);
-    let body = EventBody::event(WORKTREE_DISCARD_BEGUN, message, payload(seen));
+    let mut payload = payload(seen);
+    payload["begun"] = json!(Begun {
+        agent: key.caller.agent.as_str().to_owned(),
+        request_id: key.request_id.as_str().to_owned(),
+        mark: seen.mark.clone(),
+        worktree: seen.clone.worktree.clone(),
+        directory: seen.clone.directory.clone(),
+        standing: seen.clone.standing.clone(),
+        loss: seen.loss.clone(),
+    });
+    let body = EventBody::event(WORKTREE_DISCARD_BEGUN, message, payload);
     match (decision, seen.action()) {
         (Some(decision), Some(action)) => decision.announce(&mut work, &action)?.say(&about, body)?,
         (None, _) | (_, None) => work.say(&about, body)?,
@@ -170,14 +244,19 @@ fn announce(cx: &mut Context, key: &Key, seen: &Seen, decision: Option<&Decision
     Ok(tx.commit()?)
 }
 
-fn ended(work: &mut EventWriter<'_, '_>, seen: &Seen, bundle: Option<&str>) -> Result<()> {
+/// Records that it is done, in the name of `by` if an earlier call did it.
+fn ended(
+    work: &mut EventWriter<'_, '_>,
+    by: Option<&str>,
+    (seen, bundle): (&Seen, Option<&str>),
+) -> Result<()> {
     let task = work.tx.task(&seen.clone.worktree.task_id)?;
     let about = about(work.tx, task.as_ref(), seen)?;
     let kept = bundle.map_or_else(String::new, |bundle| format!("; its work is in {bundle}"));
     let message = format!("The clone of {} was discarded{kept}", seen.clone.worktree.name);
     let mut payload = payload(seen);
     payload["bundle"] = json!(bundle);
-    work.say(&about, EventBody::event(WORKTREE_DISCARDED, message, payload))?;
+    work.say_for(by, &about, EventBody::event(WORKTREE_DISCARDED, message, payload))?;
     Ok(())
 }
 

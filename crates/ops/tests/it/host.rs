@@ -54,6 +54,8 @@ pub(crate) struct Paper {
     /// The commands of the project that is asked about.
     pub(crate) project: Option<ProjectCommands>,
     pub(crate) person_says_no: bool,
+    /// The process ends as soon as a clone is gone.
+    pub(crate) dies_with_clone: bool,
     /// What the caller presents.
     pub(crate) access_token: Option<String>,
     /// What became of each path in a rollback; where it is empty, one path was restored.
@@ -85,6 +87,8 @@ pub(crate) struct TestHost {
     pub(crate) meanwhile: RefCell<Option<Box<dyn FnOnce()>>>,
     /// What happens while a person thinks about a question.
     pub(crate) while_asking: RefCell<Option<Box<dyn FnOnce()>>>,
+    /// Happens before a clone is discarded.
+    pub(crate) while_discarding: RefCell<Option<Box<dyn FnOnce()>>>,
     /// The engines that were ended.
     pub(crate) ended: RefCell<Vec<u32>>,
     /// The process ends when the host is asked for this.
@@ -104,6 +108,7 @@ impl TestHost {
             checked_in: RefCell::default(),
             meanwhile: RefCell::default(),
             while_asking: RefCell::default(),
+            while_discarding: RefCell::default(),
             ended: RefCell::default(),
             stop_at: Cell::default(),
         })
@@ -268,9 +273,22 @@ impl Host for TestHost {
         _: &WorktreeRecord,
         _: (&Standing, &Loss),
         _: &Id<Attempt>,
+        unused: &mut dyn FnMut() -> Result<()>,
     ) -> Result<Option<String>> {
         self.note("a discarded clone");
+        if let Some(happens) = self.while_discarding.take() {
+            happens();
+        }
+        unused()?;
         self.paper.borrow_mut().clone = None;
+        if self.paper.borrow().dies_with_clone {
+            return Err(ops::Error::new(contract::domain::code::ErrorCode::Io, "died here"));
+        }
+        Ok(Some("/clones/one.1.bundle".to_owned()))
+    }
+
+    fn bundle_of(&self, _: &WorktreeRecord, _: &Id<Attempt>) -> Result<Option<String>> {
+        self.note("a bundle");
         Ok(Some("/clones/one.1.bundle".to_owned()))
     }
 

@@ -5,6 +5,7 @@
 mod checks;
 mod claims;
 mod clock;
+mod confined;
 mod crew;
 mod crew_documents;
 mod crew_done;
@@ -39,4 +40,5 @@ mod storm;
 mod tokens;
 mod walk;
 mod worklogs;
+mod worktrees;
 mod world;

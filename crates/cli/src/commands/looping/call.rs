@@ -7,13 +7,13 @@ use std::path::Path;
 use contract::command_line;
 use contract::domain::code::ErrorCode;
 use engine::agent_program::{self, AgentProgram, Call};
-use ops::inside::InsideTask;
+use engine::sandbox::CommandDirectories;
 use ops::{Error, Result};
 
 use super::Loop;
 use super::prompt::Prompt;
-use crate::env;
 use crate::persona::{self, Persona};
+use crate::{confined, env};
 
 const PROMPT_FILE: &str = "{prompt_file}";
 const TASK_ID: &str = "{task_id}";
@@ -89,15 +89,18 @@ impl AgentCommand {
         places.map(|at| &self.words[at]).find(is_missing).map(String::as_str)
     }
 
-    /// What is started for a task with this context.
-    pub(super) fn call(&self, job: &Loop<'_>, task: &InsideTask, context: &str) -> Result<AgentCall> {
-        let task_id = task.task_id.as_str();
+    /// What is started for a task with this context. A file with the context is in these directories, if there are some.
+    pub(super) fn call(
+        &self,
+        job: &Loop<'_>,
+        (task_id, context): (&str, &str),
+        directories: Option<&CommandDirectories<'_>>,
+    ) -> Result<AgentCall> {
         if !self.wants_file() {
             let argv = self.argv(job, task_id, "");
             return Ok(AgentCall { argv, input: context.as_bytes().to_vec(), prompt: None });
         }
-        let place = job.sandboxes.as_ref().map(|sandboxes| sandboxes.directory(task)).transpose()?;
-        let prompt = Prompt::write(&place.unwrap_or_else(std::env::temp_dir), context)?;
+        let prompt = Prompt::write(&confined::temporary(directories)?, context)?;
         let argv = self.argv(job, task_id, &prompt.path().display().to_string());
         Ok(AgentCall { argv, input: Vec::new(), prompt: Some(prompt) })
     }

@@ -7,8 +7,8 @@ use contract::continuity::state::TaskState;
 use contract::domain::code::ErrorCode;
 use contract::domain::scope::Scope;
 use contract::domain::time::contract_duration;
+use engine::sandbox::OpenSandbox;
 use engine::supervisor::InForce;
-use ops::inside::InsideTask;
 use ops::resume::peek;
 use ops::task::set_status::{Request as Move, set_status};
 use ops::{Context, Error, Result};
@@ -20,7 +20,7 @@ use super::tally::Outcome;
 use super::verdict::{Verdict, judge};
 use super::{Loop, prompt};
 use crate::child::Child;
-use crate::confined::{Confined, Opened, task_of_agent};
+use crate::confined::{self, ConfinedTask, task_of_agent};
 use crate::env;
 use crate::output::{one_line, say};
 use crate::persona::{self, Persona};
@@ -67,10 +67,9 @@ fn attempts(
     let mut failed: Option<String> = None;
     let mut attempt = 1;
     loop {
-        let inside = task_of_agent(&task.id, &task.id, &job.caller)?;
-        let call = job.command.call(job, &inside, &prompt::text(context, failed.as_deref()))?;
         let mut progress = Progress::new(&title(task), job.command.program());
-        let worked = work(job, cx, (inside, call), &mut progress);
+        let prompt = prompt::text(context, failed.as_deref());
+        let worked = work(job, cx, (&task.id, &prompt), &mut progress);
         progress.end();
         let (ending, in_force) = match worked {
             Ok(worked) => worked,
@@ -81,9 +80,8 @@ fn attempts(
             }
         };
         if let (Some(sandboxes), Some(in_force)) = (&job.sandboxes, &in_force) {
-            let key = job.key(&format!("{number}_{attempt}_sandbox"))?;
-            let confined = Confined { shown: &task.id, id: &task.id, project: job.project.as_deref() };
-            sandboxes.note(cx, &key, &confined, in_force)?;
+            let task = ConfinedTask { shown: &task.id, id: &task.id, project: job.project.as_deref() };
+            confined::tell(cx, &job.caller, &task, (sandboxes, in_force));
         }
         if let Ending::NotStarted(why) = &ending {
             give_back(job, cx, number)?;
@@ -119,18 +117,19 @@ fn first_line(text: &str) -> &str {
 fn work(
     job: &Loop<'_>,
     cx: &mut Context,
-    (task, call): (InsideTask, AgentCall),
+    (id, prompt): (&str, &str),
     progress: &mut Progress,
 ) -> Result<(Ending, Option<InForce>)> {
     let mut renewed = Instant::now();
-    let mut child = child(job, task.task_id.as_str(), &call);
+    let inside = task_of_agent(id, id, &job.caller)?;
+    let directories = job.sandboxes.as_ref().map(|sandboxes| sandboxes.directories(inside));
+    let call = job.command.call(job, (id, prompt), directories.as_ref())?;
+    let mut child = child(job, id, &call);
     let everything = [Scope::everything()];
-    let opened = job
-        .sandboxes
-        .as_ref()
-        .map(|sandboxes| sandboxes.open(task, &everything, (&child.argv, &mut child.environment)));
+    let opened = directories
+        .map(|directories| confined::open(directories, &everything, (&child.argv, &mut child.environment)));
     let opened = opened.transpose()?;
-    child.sandbox = opened.as_ref().map(Opened::sandbox);
+    child.sandbox = opened.as_ref().map(OpenSandbox::sandbox);
     let ended = child::run(child, &job.stop, progress, || {
         if renewed.elapsed() >= RENEWAL {
             renewed = Instant::now();

@@ -20,9 +20,8 @@ use super::child::{self, Ended, Hold};
 use super::files::Files;
 use super::report::Worked;
 use super::written;
-use crate::confined::Confined;
-use crate::output::say;
-use begin::{Begun, begin};
+use crate::confined::{self, ConfinedTask};
+use begin::{PreparedAssignment, begin};
 
 /// An assignment that this worker holds.
 pub(super) struct Turn {
@@ -78,15 +77,11 @@ pub(super) fn work(worker: &Worker<'_>, cx: &mut Context, turn: &Turn) -> Result
     let begun = Instant::now();
     let command = command_line(worker);
     let mut worked = match begin(worker, cx, turn, &command) {
-        Ok(Begun { before, files, child, opened }) => {
+        Ok(PreparedAssignment { before, files, child, opened }) => {
             let ended = child::run(child, &turn.token, &worker.stop, beating(worker, cx, turn));
             if let (Some(sandboxes), Some(in_force)) = (&worker.sandboxes, &ended.in_force) {
-                let task = Confined { shown: &turn.task_id, id: &turn.ids.1, project: None };
-                let key = worker.key(turn.number, "sandbox");
-                // The result does not depend on it.
-                if let Err(error) = key.and_then(|key| sandboxes.note(cx, &key, &task, in_force)) {
-                    say(&format!("what confined the command could not be recorded: {error}\n"));
-                }
+                let task = ConfinedTask { shown: &turn.task_id, id: &turn.ids.1, project: None };
+                confined::tell(cx, &worker.caller, &task, (sandboxes, in_force));
             }
             let worked = answer::answer(worker, cx, turn, &Left { before, files, ended, command })?;
             // The result's file was in one of its directories.

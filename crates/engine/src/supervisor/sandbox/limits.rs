@@ -25,6 +25,11 @@ impl Usage {
         Self { limits, places: Places::new(in_memory), due: Instant::now() + INTERVAL / 4 }
     }
 
+    /// Prepares to count what is in shared segments. Says why it cannot be done.
+    pub(in crate::supervisor) fn see_segments(&mut self, inside: &[Process]) -> Option<String> {
+        self.places.see_segments(inside)
+    }
+
     /// How long to wait for the next look.
     pub(in crate::supervisor) fn wait(&self) -> Duration {
         self.due.saturating_duration_since(Instant::now())

@@ -53,25 +53,33 @@ impl Places {
         Held { bytes: bytes.into_iter().fold(0, u64::saturating_add), is_partial }
     }
 
+    /// Moves this process into the namespace of segments that the processes have. All of them are in the same one: this
+    /// process stands still until the program of the first of them begins. Says why it cannot.
+    pub(super) fn see_segments(&mut self, processes: &[Process]) -> Option<String> {
+        let open = |process: &Process| fs::File::open(format!("/proc/{}/ns/ipc", process.pid)).ok();
+        // There may be none at the moment.
+        self.enter(&processes.iter().find_map(open)?)
+    }
+
+    fn enter(&mut self, namespace: &fs::File) -> Option<String> {
+        let kind = Some(LinkNameSpaceType::InterProcessCommunication);
+        let moved = move_into_link_name_space(namespace.as_fd(), kind);
+        self.sees_segments = Some(moved.is_ok());
+        moved.err().map(|error| format!("System V segments cannot be counted: {error}"))
+    }
+
     /// System V segments, which stay when nobody has them attached. The kernel lists those of the reader's own namespace, and
     /// this process uses none itself.
     fn segments(&mut self, processes: &[Process]) -> u64 {
-        self.sees_segments = self.sees_segments.or_else(|| enter_segments(processes));
+        if self.sees_segments.is_none() {
+            self.see_segments(processes);
+        }
         if self.sees_segments == Some(true) {
             segment_bytes(&fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default())
         } else {
             0
         }
     }
-}
-
-/// Moves this process into the namespace of segments that the processes have. All of them are in the same one: this process
-/// stands still until the program of the first of them begins. `None` if there is none at the moment.
-fn enter_segments(processes: &[Process]) -> Option<bool> {
-    let open = |process: &Process| fs::File::open(format!("/proc/{}/ns/ipc", process.pid)).ok();
-    let file = processes.iter().find_map(open)?;
-    let kind = Some(LinkNameSpaceType::InterProcessCommunication);
-    Some(move_into_link_name_space(file.as_fd(), kind).is_ok())
 }
 
 fn segment_bytes(list: &str) -> u64 {
@@ -140,6 +148,14 @@ fn memory_files<'p>(processes: impl Iterator<Item = &'p Path>) -> (u64, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn segments_that_cannot_be_counted_are_told() {
+        let mut places = Places::new(Vec::new());
+        let told = places.enter(&fs::File::open("/dev/null").unwrap()).unwrap();
+        assert!(told.starts_with("System V segments cannot be counted: "), "{told}");
+        assert_eq!((places.sees_segments, places.segments(&[])), (Some(false), 0));
+    }
 
     #[test]
     fn segments_count_with_what_is_resident_and_what_is_swapped_out() {

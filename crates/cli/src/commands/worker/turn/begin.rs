@@ -2,6 +2,7 @@
 
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::limits;
+use engine::sandbox::OpenSandbox;
 use ops::assignment::show;
 use ops::{Context, Result};
 
@@ -10,16 +11,16 @@ use crate::child::Child;
 use crate::commands::worker::Worker;
 use crate::commands::worker::files::Files;
 use crate::commands::worker::written;
-use crate::confined::{Opened, task_of_agent};
+use crate::confined::{self, task_of_agent};
 use crate::env;
 
 /// What is there before the command is started.
-pub(super) struct Begun<'w> {
+pub(super) struct PreparedAssignment<'w> {
     pub(super) before: Option<Snapshot>,
     pub(super) files: Files,
     pub(super) child: Child,
     /// Its sandbox, if it has one.
-    pub(super) opened: Option<Opened<'w>>,
+    pub(super) opened: Option<OpenSandbox<'w>>,
 }
 
 pub(super) fn begin<'w>(
@@ -27,23 +28,22 @@ pub(super) fn begin<'w>(
     cx: &mut Context,
     turn: &Turn,
     command: &str,
-) -> Result<Begun<'w>> {
-    let inside = || task_of_agent(&turn.ids.1, &turn.task_id, &worker.caller);
-    let place = match &worker.sandboxes {
-        Some(sandboxes) => sandboxes.directory(&inside()?)?,
-        None => std::env::temp_dir(),
-    };
-    let files = Files::write(&place, &turn.packet)?;
-    let mut child = child(worker, turn, &files);
-    let opened = match &worker.sandboxes {
+) -> Result<PreparedAssignment<'w>> {
+    let directories = match &worker.sandboxes {
         Some(sandboxes) => {
-            Some(sandboxes.open(inside()?, &turn.scopes(), (&child.argv, &mut child.environment))?)
+            Some(sandboxes.directories(task_of_agent(&turn.ids.1, &turn.task_id, &worker.caller)?))
         }
         None => None,
     };
-    child.sandbox = opened.as_ref().map(Opened::sandbox);
+    let files = Files::write(&confined::temporary(directories.as_ref())?, &turn.packet)?;
+    let mut child = child(worker, turn, &files);
+    let opened = directories.map(|directories| {
+        confined::open(directories, &turn.scopes(), (&child.argv, &mut child.environment))
+    });
+    let opened = opened.transpose()?;
+    child.sandbox = opened.as_ref().map(OpenSandbox::sandbox);
     note(worker, cx, turn, ("begin", written::begun(command)))?;
-    Ok(Begun { before: snapshot(worker, cx, turn)?, files, child, opened })
+    Ok(PreparedAssignment { before: snapshot(worker, cx, turn)?, files, child, opened })
 }
 
 /// The files in scope before the command began.
