@@ -66,6 +66,8 @@ pub(crate) struct Paper {
     pub(crate) calling: Option<Id<Attempt>>,
     /// The only clone.
     pub(crate) clone: Option<WorktreeRecord>,
+    /// The signal that interrupts the engine of a run.
+    pub(crate) signal: Option<i32>,
 }
 
 pub(crate) struct TestHost {
@@ -409,6 +411,6 @@ impl Host for TestHost {
 
     fn work(&self, _: &mut Context, _: &RunId, _: &HowToWork) -> Result<WorkEnd> {
         self.note("a run");
-        Ok(WorkEnd::Stopped)
+        Ok(self.paper.borrow().signal.map_or(WorkEnd::Stopped, WorkEnd::Interrupted))
     }
 }

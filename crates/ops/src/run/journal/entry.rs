@@ -78,7 +78,7 @@ pub enum Entry {
         wants: Wants,
     },
     /// The task waits for this resource, whose provider refuses work.
-    Park {
+    WaitForLimit {
         task_id: TaskId,
         resource: String,
     },
@@ -116,7 +116,7 @@ impl Entry {
             | Entry::NameSession { .. }
             | Entry::Land { .. }
             | Entry::Hold { .. }
-            | Entry::Park { .. }
+            | Entry::WaitForLimit { .. }
             | Entry::LetGo { .. }
             | Entry::Aop { .. }
             | Entry::MoveRun { .. } => false,
