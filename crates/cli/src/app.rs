@@ -101,7 +101,7 @@ pub(crate) enum Command {
     /// Cancel a run or a task
     #[command(display_order = RUN)]
     Cancel(commands::cancel::Args),
-    /// Change how urgent a task of a run is
+    /// Change the priority of a task in a run
     #[command(display_order = RUN)]
     Escalate(commands::escalate::Args),
     /// End everything that writ started, and refuse new work

@@ -198,7 +198,7 @@ impl Observer for LiveView {
             }
             Progress::Retrying { task, reason, wait, cost } => self.show_retry(task, reason, wait, cost),
             Progress::Waiting { task, awaited } => self.show_wait(task, awaited, None),
-            Progress::Parked { task, awaited, left } => self.show_wait(task, awaited, Some(left)),
+            Progress::WaitsForLimit { task, awaited, left } => self.show_wait(task, awaited, Some(left)),
             Progress::Ended { task, status, evidence, reason, took, cost } => {
                 self.show_end(task, &End { status, evidence, reason, took, cost });
             }

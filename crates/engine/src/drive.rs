@@ -136,8 +136,8 @@ fn patience(tasks: &[Task], settings: &Settings) -> Duration {
             (2..=i64::from(task.retries) + 1).map(|number| task.backoff(number).max(asked)).sum();
         let locks = if task.writes.is_empty() { Duration::ZERO } else { settings.lock_wait };
         let limit = if task.is_model_free() { Duration::ZERO } else { settings.limit_wait };
-        let parkings = limit.saturating_mul(limits::LIMITED_ATTEMPTS_MAX).saturating_mul(models);
-        (attempt * (task.retries + 1) + waits).saturating_mul(models).saturating_add(parkings) + locks
+        let limit_waits = limit.saturating_mul(limits::LIMITED_ATTEMPTS_MAX).saturating_mul(models);
+        (attempt * (task.retries + 1) + waits).saturating_mul(models).saturating_add(limit_waits) + locks
     });
     per_task.fold(limits::OWNER_LEASE, Duration::saturating_add)
 }

@@ -46,7 +46,7 @@ pub use configured::{Configured, Permissions};
 pub(crate) use end::{Ended, Stopped, forced_failure, with_denial};
 pub(crate) use free::Free;
 pub(crate) use lines::{Line, Lines};
-pub(crate) use reported::{Reported, Sign, progress_of, sign_of, unheeded};
+pub(crate) use reported::{Reported, Sign, progress_of, sign_of, without_effect};
 pub use template::PLACEHOLDERS;
 
 /// Everything that is known about how to run one kind of task.

@@ -34,7 +34,7 @@ pub enum Progress<'t> {
         awaited: &'t str,
     },
     /// The provider of what it uses refuses work, for at least so long: `claude until 14:05:00Z (rate limit)`.
-    Parked {
+    WaitsForLimit {
         task: &'t str,
         awaited: &'t str,
         left: Duration,

@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use contract::domain::attempt::{Attempt, AttemptId, NewAttempt, Outcome};
 use contract::domain::change::Change;
-use contract::domain::limit_window::{LimitWindow, Passage, Sighting, Waits, opened, resources};
+use contract::domain::limit_window::{Admission, LimitWindow, Sighting, WaitReason, opened, resources};
 use contract::domain::limits;
 use contract::domain::run::Run;
 use contract::domain::status::Status;
 use contract::domain::task::{Task, TaskId};
 use contract::domain::time::{Now, Timestamp};
-use contract::plan::ExecutorName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Tx;
@@ -28,7 +27,7 @@ use crate::record::{About, EventWriter};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitConflict {
     pub window: LimitWindow,
-    pub waits: Waits,
+    pub waits: WaitReason,
     /// What is waited for, for people.
     pub awaited: String,
     /// Since when the task waits; `None` if it begins to wait now.
@@ -37,7 +36,7 @@ pub struct LimitConflict {
 
 /// What a task waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Awaited {
+pub struct LimitWait {
     pub resource: String,
     /// When its provider takes work again.
     pub until: Timestamp,
@@ -51,9 +50,9 @@ impl LimitConflict {
     pub fn exceeds(&self, longest: Duration, now: &Now) -> bool {
         let waited = self.since.map_or(Duration::ZERO, |since| now.at.since(since));
         match self.waits {
-            Waits::Reset(left) => waited.saturating_add(left) > longest,
+            WaitReason::Reset(left) => waited.saturating_add(left) > longest,
             // Its turn comes soon, whatever it was ready to wait for.
-            Waits::Probe(_) | Waits::Turn(_) => waited > longest.max(limits::LIMIT_WINDOW_KEPT),
+            WaitReason::Probe(_) | WaitReason::Turn(_) => waited > longest.max(limits::LIMIT_WINDOW_KEPT),
         }
     }
 
@@ -69,15 +68,12 @@ pub fn conflict(
     task: &TaskId,
     (executor, model): (&str, Option<&str>),
 ) -> Result<Option<LimitConflict>> {
-    if executor == ExecutorName::shell().as_str() {
-        return Ok(None);
-    }
     let now = cx.clock.now();
     let tx = cx.store.read()?;
     for resource in resources(executor, model) {
         let Some(window) = tx.limit_window(&resource)? else { continue };
         // Nothing is written, so it does not matter which attempt would go.
-        if let Passage::Waits(waits) = passage(&tx, &window, &window.seen.attempt_id, &now)? {
+        if let Admission::Wait(waits) = admission(&tx, &window, &window.seen.attempt_id, &now)? {
             return conflict_of(&tx, task, (window, waits), &now).map(Some);
         }
     }
@@ -90,19 +86,15 @@ pub(crate) fn admit(
     run: &Run,
     attempt: &NewAttempt,
 ) -> Result<std::result::Result<(), Obstacle>> {
-    let uses_no_model = attempt.executor == ExecutorName::shell().as_str();
-    if uses_no_model && attempt.alternative.is_none() {
-        return Ok(Ok(()));
-    }
     let about = About { task_id: Some(attempt.task_id.clone()), ..crate::run::about(run) };
     for resource in resources(&attempt.executor, attempt.model.as_deref()) {
         let Some(window) = work.tx.limit_window(&resource)? else { continue };
-        match passage(work.tx, &window, &attempt.id, work.now)? {
-            Passage::Waits(waits) => {
+        match admission(work.tx, &window, &attempt.id, work.now)? {
+            Admission::Wait(waits) => {
                 let conflict = conflict_of(work.tx, &attempt.task_id, (window, waits), work.now)?;
                 return Ok(Err(Obstacle::Limit(Box::new(conflict))));
             }
-            Passage::Goes(window) => {
+            Admission::Start(window) => {
                 let begun = window.resuming.as_ref().map_or(0, |resuming| resuming.begun);
                 let message = if begun == 1 {
                     format!("{resource} is tried again after its limit")
@@ -111,14 +103,32 @@ pub(crate) fn admit(
                 };
                 work.change(&about, &message, &Change::LimitWindowSet { window })?;
             }
-            Passage::Over => end(work, &about, &resource, None)?,
+            Admission::Over => end(work, &about, &resource, None)?,
         }
     }
-    if work.tx.parked_task(&attempt.task_id)?.is_some() {
-        let unparked = Change::TaskUnparked { task_id: attempt.task_id.clone() };
-        work.change(&about, "Waits no more", &unparked)?;
-    }
+    end_wait(work, &about, &attempt.task_id)?;
     Ok(Ok(()))
+}
+
+/// A task that is left to a person or has ended does not wait: if it is made ready again, it begins to wait anew.
+/// `in_progress` is not such an end, because the start of its attempt may still be refused.
+pub(crate) fn follow(
+    work: &mut EventWriter<'_, '_>,
+    about: &About,
+    (task, to): (&TaskId, Status),
+) -> Result<()> {
+    match to {
+        Status::Todo | Status::InProgress => Ok(()),
+        _ => end_wait(work, about, task),
+    }
+}
+
+fn end_wait(work: &mut EventWriter<'_, '_>, about: &About, task: &TaskId) -> Result<()> {
+    if work.tx.limit_waiter(task)?.is_some() {
+        let ended = Change::TaskLimitWaitEnded { task_id: task.clone() };
+        work.change(about, "Waits for no limit any more", &ended)?;
+    }
+    Ok(())
 }
 
 /// Remembers what ended an attempt, if that was a limit of its provider.
@@ -147,54 +157,54 @@ pub(crate) fn remember(
 }
 
 /// Writes down that a task waits for a resource, once.
-pub(crate) fn park(
+pub(crate) fn begin_wait(
     work: &mut EventWriter<'_, '_>,
     run: &Run,
     task_id: &TaskId,
     resource: &str,
 ) -> Result<()> {
-    let is_known = work.tx.parked_task(task_id)?.is_some_and(|parked| parked.resource == resource);
+    let is_known = work.tx.limit_waiter(task_id)?.is_some_and(|waiter| waiter.resource == resource);
     // Cleared or forgotten meanwhile.
     let Some(window) = work.tx.limit_window(resource)?.filter(|_| !is_known) else { return Ok(()) };
     let about = About { task_id: Some(task_id.clone()), ..crate::run::about(run) };
-    let parked = Change::TaskParked { task_id: task_id.clone(), resource: resource.to_owned() };
-    let message = format!("Waits for {}", window.awaited(Waits::Reset(Duration::ZERO), work.now));
-    work.change(&about, &message, &parked)?;
+    let waits = Change::TaskWaitsForLimit { task_id: task_id.clone(), resource: resource.to_owned() };
+    let message = format!("Waits for {}", window.awaited(WaitReason::Reset(Duration::ZERO), work.now));
+    work.change(&about, &message, &waits)?;
     Ok(())
 }
 
 /// What a task waits for, as far as that is a limit window.
-pub(crate) fn awaited(tx: &Tx<'_>, task: &Task, now: &Now) -> Result<Option<Awaited>> {
+pub(crate) fn awaited(tx: &Tx<'_>, task: &Task, now: &Now) -> Result<Option<LimitWait>> {
     if task.status != Status::Todo {
         return Ok(None);
     }
-    let Some(parked) = tx.parked_task(&task.id)? else { return Ok(None) };
-    let Some(window) = tx.limit_window(&parked.resource)? else { return Ok(None) };
-    let waits = match passage(tx, &window, &window.seen.attempt_id, now)? {
-        Passage::Waits(waits) => waits,
-        Passage::Goes(_) | Passage::Over => Waits::Turn(Duration::ZERO),
+    let Some(waiter) = tx.limit_waiter(&task.id)? else { return Ok(None) };
+    let Some(window) = tx.limit_window(&waiter.resource)? else { return Ok(None) };
+    let waits = match admission(tx, &window, &window.seen.attempt_id, now)? {
+        Admission::Wait(waits) => waits,
+        Admission::Start(_) | Admission::Over => WaitReason::Turn(Duration::ZERO),
     };
     let told = window.awaited(waits, now);
-    Ok(Some(Awaited { resource: parked.resource, until: window.reset.at, told, since: parked.since }))
+    Ok(Some(LimitWait { resource: waiter.resource, until: window.reset.at, told, since: waiter.since }))
 }
 
-fn passage(tx: &Tx<'_>, window: &LimitWindow, attempt: &AttemptId, now: &Now) -> Result<Passage> {
+fn admission(tx: &Tx<'_>, window: &LimitWindow, attempt: &AttemptId, now: &Now) -> Result<Admission> {
     let probe = match &window.resuming {
         Some(resuming) => tx.attempt_state(&resuming.probe)?,
         None => None,
     };
-    Ok(window.passage(attempt, probe, now))
+    Ok(window.admission(attempt, probe, now))
 }
 
 fn conflict_of(
     tx: &Tx<'_>,
     task: &TaskId,
-    (window, waits): (LimitWindow, Waits),
+    (window, waits): (LimitWindow, WaitReason),
     now: &Now,
 ) -> Result<LimitConflict> {
-    let parked = tx.parked_task(task)?.filter(|parked| parked.resource == window.resource);
+    let waiter = tx.limit_waiter(task)?.filter(|waiter| waiter.resource == window.resource);
     let awaited = window.awaited(waits, now);
-    Ok(LimitConflict { window, waits, awaited, since: parked.map(|parked| parked.since) })
+    Ok(LimitConflict { window, waits, awaited, since: waiter.map(|waiter| waiter.since) })
 }
 
 /// Forgets windows that ended long ago, and the one that ends first where there are too many.

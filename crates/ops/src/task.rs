@@ -91,6 +91,9 @@ pub(crate) fn carry_out_alone(
         };
         let number = work.change(&about, message, &decided)?;
         apply(task, &decided, work.now.at);
+        if let Change::TaskMoved { to, .. } = &decided {
+            crate::limit_window::follow(work, &about, (&task.id, *to))?;
+        }
         if matches!(&decided, Change::TaskMoved { to: Status::Done, .. }) {
             unblock_dependents(work, task)?;
         }

@@ -33,6 +33,17 @@ impl Tx<'_> {
         found.map(|id| TaskId::parse(&id).map_err(|_| unreadable("task", attempt.as_str(), &id))).transpose()
     }
 
+    /// The state of an attempt. `None` if the journal does not know it.
+    pub fn attempt_state(&self, attempt: &AttemptId) -> Result<Option<AttemptState>> {
+        let sql = "SELECT state FROM attempts WHERE id = ?1";
+        let word: Option<String> =
+            self.prepare(sql)?.query_row([attempt.as_str()], |row| row.get(0)).optional()?;
+        let state = |word: String| {
+            AttemptState::parse(&word).ok_or_else(|| unreadable("state", attempt.as_str(), &word))
+        };
+        word.map(state).transpose()
+    }
+
     /// Whether the journal has an attempt of the task that has not ended.
     pub fn has_open_attempt(&self, task: &TaskId) -> Result<bool> {
         let sql = "SELECT 1 FROM attempts WHERE task_id = ?1 AND state = 'started' LIMIT 1";

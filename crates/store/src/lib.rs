@@ -58,7 +58,7 @@ pub use events::{Event, EventFilter, NewEvent, Stream};
 pub use files::{files_of, is_store, names_of};
 pub use focus::{TakeableState, TaskSearch};
 pub use key::StoreKey;
-pub use limit_windows::ParkedTask;
+pub use limit_windows::LimitWaiter;
 pub use requests::StoredAnswer;
 pub use runs::{NewestRun, RunFilter};
 pub use salvage::{Salvaged, salvage};

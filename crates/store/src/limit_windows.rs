@@ -1,6 +1,5 @@
 //! Reading limit windows, and the tasks that wait for them.
 
-use contract::domain::attempt::{AttemptId, AttemptState};
 use contract::domain::limit_window::LimitWindow;
 use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
@@ -12,7 +11,7 @@ use crate::error::{Result, unreadable};
 
 /// A task that waits for a limit window.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ParkedTask {
+pub struct LimitWaiter {
     pub task_id: TaskId,
     pub resource: String,
     pub since: Timestamp,
@@ -38,28 +37,18 @@ impl Tx<'_> {
     }
 
     /// What a task waits for.
-    pub fn parked_task(&self, task: &TaskId) -> Result<Option<ParkedTask>> {
-        let sql = "SELECT task_id, resource, since FROM parked_tasks WHERE task_id = ?1";
-        let found = self.prepare(sql)?.query_row([task.as_str()], |row| Ok(parked_of(row))).optional()?;
+    pub fn limit_waiter(&self, task: &TaskId) -> Result<Option<LimitWaiter>> {
+        let sql = "SELECT task_id, resource, since FROM limit_waiters WHERE task_id = ?1";
+        let found = self.prepare(sql)?.query_row([task.as_str()], |row| Ok(waiter_of(row))).optional()?;
         found.transpose()
     }
 
     /// How many tasks wait for a resource. Those that were moved meanwhile wait no more.
-    pub fn parked_tasks(&self, resource: &str) -> Result<u64> {
-        let sql = "SELECT count(*) FROM parked_tasks p JOIN tasks t ON t.id = p.task_id
+    pub fn limit_waiters(&self, resource: &str) -> Result<u64> {
+        let sql = "SELECT count(*) FROM limit_waiters p JOIN tasks t ON t.id = p.task_id
              WHERE p.resource = ?1 AND t.status = 'todo'";
         let count: i64 = self.prepare(sql)?.query_row([resource], |row| row.get(0))?;
         Ok(u64::try_from(count).unwrap_or(0))
-    }
-
-    pub fn attempt_state(&self, attempt: &AttemptId) -> Result<Option<AttemptState>> {
-        let sql = "SELECT state FROM attempts WHERE id = ?1";
-        let word: Option<String> =
-            self.prepare(sql)?.query_row([attempt.as_str()], |row| row.get(0)).optional()?;
-        let state = |word: String| {
-            AttemptState::parse(&word).ok_or_else(|| unreadable("state", attempt.as_str(), &word))
-        };
-        word.map(state).transpose()
     }
 }
 
@@ -68,9 +57,9 @@ fn window_of(row: &Row<'_>) -> Result<LimitWindow> {
     serde_json::from_str(&window).map_err(|_| unreadable("limit window", &resource, &window))
 }
 
-fn parked_of(row: &Row<'_>) -> Result<ParkedTask> {
+fn waiter_of(row: &Row<'_>) -> Result<LimitWaiter> {
     let id: String = row.get(0)?;
-    Ok(ParkedTask {
+    Ok(LimitWaiter {
         task_id: TaskId::parse(&id).map_err(|_| unreadable("task", &id, &id))?,
         resource: row.get(1)?,
         since: Timestamp::from_millis(row.get(2)?),

@@ -151,8 +151,8 @@ fn lists_are_look_ups() {
     looks_up(&tx, "an event", |tx| drop(tx.event_by_id("x").unwrap()));
     looks_up(&tx, "an access token", |tx| drop(tx.access_token(&Id::from_bits(1)).unwrap()));
     looks_up(&tx, "a limit window", |tx| assert_eq!(tx.limit_window("claude").unwrap(), None));
-    looks_up(&tx, "a parked task", |tx| assert_eq!(tx.parked_task(&id(1)).unwrap(), None));
-    looks_up(&tx, "parked tasks", |tx| assert_eq!(tx.parked_tasks("claude").unwrap(), 0));
+    looks_up(&tx, "a task that waits for a limit", |tx| assert_eq!(tx.limit_waiter(&id(1)).unwrap(), None));
+    looks_up(&tx, "tasks that wait for a limit", |tx| assert_eq!(tx.limit_waiters("claude").unwrap(), 0));
     looks_up(&tx, "an attempt", |tx| assert_eq!(tx.attempt(&id(1)).unwrap(), None));
     looks_up(&tx, "an attempt's state", |tx| assert_eq!(tx.attempt_state(&id(1)).unwrap(), None));
     looks_up(&tx, "a trusted project", |tx| assert_eq!(tx.trust("/w").unwrap(), None));
@@ -480,9 +480,9 @@ fn one_of_each_for_agents() -> Vec<Change> {
             },
         },
         Change::LimitWindowSet { window: Box::new(limit_window("claude")) },
-        Change::TaskParked { task_id: id(2), resource: "claude".to_owned() },
-        Change::TaskUnparked { task_id: id(2) },
-        Change::TaskParked { task_id: id(2), resource: "claude".to_owned() },
+        Change::TaskWaitsForLimit { task_id: id(2), resource: "claude".to_owned() },
+        Change::TaskLimitWaitEnded { task_id: id(2) },
+        Change::TaskWaitsForLimit { task_id: id(2), resource: "claude".to_owned() },
         Change::LimitWindowEnded { resource: "claude".to_owned(), by: None },
         Change::TaskDeleted { task_id: id(3) },
     ]

@@ -79,8 +79,8 @@ impl Tx<'_> {
             | Change::ProgramEnded { .. } => self.project_epoch(change, at),
             Change::LimitWindowSet { .. }
             | Change::LimitWindowEnded { .. }
-            | Change::TaskParked { .. }
-            | Change::TaskUnparked { .. } => self.project_limit(change, at),
+            | Change::TaskWaitsForLimit { .. }
+            | Change::TaskLimitWaitEnded { .. } => self.project_limit(change, at),
             Change::Crew(change) => self.project_crew(change, at),
             Change::AttemptRolledBack { attempt_id, rollback, .. } => {
                 self.attempt_rolled_back(attempt_id, rollback)

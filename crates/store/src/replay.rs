@@ -60,7 +60,7 @@ const TABLES: &[(&str, &str)] = &[
     ("epoch", "id, number, is_halted, reason, decided_by, decided_at"),
     ("programs", "process, command, started_at"),
     ("limit_windows", "resource, until, limit_window"),
-    ("parked_tasks", "task_id, resource, since"),
+    ("limit_waiters", "task_id, resource, since"),
 ];
 
 const PAGE: usize = 1000;

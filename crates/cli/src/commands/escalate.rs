@@ -12,7 +12,7 @@ use crate::output::{Output, one_line};
 
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Change how urgent a task of a run is\n\n\
+    long_about = "Change the priority of a task in a run\n\n\
                   An engine that works the run orders its waiting tasks by it at once. An attempt that runs is not \
                   interrupted. A task that is more urgent than its plan says uses the model that the user's \
                   configuration names for its executor under [escalation.PRIORITY], from its next attempt on. Budgets \

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use contract::domain::limit_window::ResetBasis;
+use contract::domain::limit_window::{ResetBasis, waiting};
 use contract::domain::text::counted;
 use contract::domain::time::human_duration;
 use ops::Result;
@@ -58,17 +58,14 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
 /// One limit in a line.
 pub(crate) fn line(limit: &Limit) -> String {
     let left = match limit.seconds_left {
-        0 => "over, tasks go on one by one".to_owned(),
+        0 => "expired; tasks resume one at a time".to_owned(),
         seconds => format!("in {}", human_duration(Duration::from_secs(seconds))),
     };
     let basis = match limit.basis {
         ResetBasis::Provider => "",
         ResetBasis::Estimate => "about ",
     };
-    let waiting = match limit.waiting {
-        1 => "1 task waits".to_owned(),
-        tasks => format!("{tasks} tasks wait"),
-    };
+    let waiting = waiting(limit.waiting);
     let (resource, until) = (one_line(&limit.resource), limit.until);
     let reason = limit.reason.strip_prefix("rate limit: ").unwrap_or(&limit.reason);
     let (kind, reason) = (&limit.kind, one_line(reason));

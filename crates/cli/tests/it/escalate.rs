@@ -66,7 +66,7 @@ fn a_waiting_task_overtakes_others_in_a_running_engine() {
     assert_eq!(escalate(&cli, &["c", "--to", "high"])["counts_from"], "now");
     let running = cli.run(["escalate", "a", "--reason", "look at it"]);
     let expected = "a is critical, was normal\n\
-                    the attempt that runs goes on as it began; the new priority counts from the next one on\n\
+                    the running attempt is not affected; the new priority applies to the next attempt\n\
                     shell uses no model\n";
     assert_eq!(running.success().stdout, expected);
     go(&cli);

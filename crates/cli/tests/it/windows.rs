@@ -68,7 +68,7 @@ fn limit(cli: &Cli) {
     let worked = Worked::of(cli, cli.call(words).stdin(document).run()).failed();
     let (reason, start) =
         (worked.reason("first"), "E_MODEL_UNAVAILABLE: rate limit: slow down, retry after 1h; claude");
-    assert!(reason.starts_with(start) && reason.ends_with("and a task waits for 0ms at most"), "{reason}");
+    assert!(reason.starts_with(start) && reason.ends_with("which exceeds --limit-wait (0s)"), "{reason}");
     assert_eq!(calls(cli), 1);
 }
 
@@ -115,7 +115,7 @@ fn attempts(shown: &Value) -> Vec<Seen> {
 }
 
 #[test]
-fn a_task_is_parked_until_the_reset_time_and_then_goes_on() {
+fn a_task_waits_until_the_reset_time_and_then_goes_on() {
     let cli = refused_once("retry after 2s");
     let worked = work(&cli, &plan([task("a", json!({}))])).succeeded();
     assert_eq!(worked.status("a"), "done claimed");
@@ -126,7 +126,7 @@ fn a_task_is_parked_until_the_reset_time_and_then_goes_on() {
     assert!(second.started_at >= until - CLOCKS_DIFFER_MS, "{shown}");
     assert!(worked.output.stderr.contains("a: waiting for claude until "), "{}", worked.output);
     let told: Vec<Value> = worked.trace().iter().map(|event| event["intent"].clone()).collect();
-    for intent in ["writ.limit_window", "writ.task_parked", "writ.task_unparked"] {
+    for intent in ["writ.limit_window", "writ.task_waits_for_limit", "writ.task_limit_wait_ended"] {
         assert!(told.iter().any(|said| said == intent), "{intent}: {told:?}");
     }
     audit_is_clean(&cli);
@@ -245,7 +245,7 @@ fn a_reset_time_that_is_too_far_away_ends_the_task() {
     assert_eq!(
         worked.reason("a"),
         "E_MODEL_UNAVAILABLE: rate limit: slow down, usage limit reached|1900000000; claude is limited until \
-         2030-03-17T17:46:40.000Z, and a task waits for 192h00m at most"
+         2030-03-17T17:46:40.000Z, which exceeds --limit-wait (8d)"
     );
     assert_eq!(calls(&cli), 1);
 }

@@ -189,11 +189,11 @@ pub enum Change {
         by: Option<String>,
     },
     /// A task waits for a limit window.
-    TaskParked {
+    TaskWaitsForLimit {
         task_id: TaskId,
         resource: String,
     },
-    TaskUnparked {
+    TaskLimitWaitEnded {
         task_id: TaskId,
     },
     /// A change of a crew, under the tag `crew`.
@@ -202,6 +202,8 @@ pub enum Change {
 
 impl Change {
     pub const ATTEMPT_STARTED: &'static str = "attempt_started";
+    /// The kind of the event with which a priority changes.
+    pub const TASK_PRIORITIZED: &'static str = "task_priority_changed";
     pub const ATTEMPT_ENDED: &'static str = "attempt_ended";
     pub const RUN_CANCEL_REQUESTED: &'static str = "run_cancel_requested";
 
@@ -212,7 +214,7 @@ impl Change {
             Change::TaskMoved { .. } => "task_status",
             Change::TaskClaimed { .. } => "task_claimed",
             Change::TaskReleased { .. } => "task_released",
-            Change::TaskPrioritized { .. } => "task_priority_changed",
+            Change::TaskPrioritized { .. } => Self::TASK_PRIORITIZED,
             Change::TaskPinned { .. } => "task_pinned",
             Change::DependencyAdded { .. } => "task_dependency_added",
             Change::DependencyRemoved { .. } => "task_dependency_removed",
@@ -243,8 +245,8 @@ impl Change {
             Change::ProgramEnded { .. } => "program_ended",
             Change::LimitWindowSet { .. } => "limit_window",
             Change::LimitWindowEnded { .. } => "limit_window_ended",
-            Change::TaskParked { .. } => "task_parked",
-            Change::TaskUnparked { .. } => "task_unparked",
+            Change::TaskWaitsForLimit { .. } => "task_waits_for_limit",
+            Change::TaskLimitWaitEnded { .. } => "task_limit_wait_ended",
             Change::Crew(change) => change.kind(),
         }
     }
@@ -260,8 +262,8 @@ impl Change {
             | Change::DependencyAdded { task_id, .. }
             | Change::DependencyRemoved { task_id, .. }
             | Change::AttemptRolledBack { task_id, .. }
-            | Change::TaskParked { task_id, .. }
-            | Change::TaskUnparked { task_id }
+            | Change::TaskWaitsForLimit { task_id, .. }
+            | Change::TaskLimitWaitEnded { task_id }
             | Change::TaskDeleted { task_id } => Some(task_id),
             Change::AgentFocused { task_id, .. } => task_id.as_ref(),
             Change::AttemptStarted { attempt, .. } => Some(&attempt.task_id),

@@ -9,7 +9,8 @@ use super::attempt::{AttemptId, AttemptState, Limited};
 use super::limits;
 use super::run::RunId;
 use super::task::TaskId;
-use super::time::{Now, Timestamp, human_duration};
+use super::time::{Now, Timestamp, typed_duration};
+use crate::plan::ExecutorName;
 use crate::shape::words;
 
 words! {
@@ -36,7 +37,7 @@ pub struct LimitWindow {
     pub times: u32,
     /// Who has begun since the reset time; `None` until the first one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resuming: Option<Resuming>,
+    pub resuming: Option<Resumption>,
 }
 
 /// A time to wait for. The wall clock may be set at any time, so that on the same boot the boot clock counts as well.
@@ -58,7 +59,7 @@ pub struct Sighting {
 
 /// How work is taken up again after a reset time: one attempt first, then the others with a distance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Resuming {
+pub struct Resumption {
     /// The attempt that goes alone.
     pub probe: AttemptId,
     /// When the others follow although the probe has not ended.
@@ -71,18 +72,18 @@ pub struct Resuming {
 
 /// Whether an attempt may begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Passage {
+pub enum Admission {
     /// Not yet.
-    Waits(Waits),
+    Wait(WaitReason),
     /// It begins, and this is the window from then on.
-    Goes(Box<LimitWindow>),
+    Start(Box<LimitWindow>),
     /// The window is over for everybody.
     Over,
 }
 
 /// What an attempt waits for, and how long at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Waits {
+pub enum WaitReason {
     Reset(Duration),
     /// The first attempt after the reset.
     Probe(Duration),
@@ -90,10 +91,10 @@ pub enum Waits {
     Turn(Duration),
 }
 
-impl Waits {
+impl WaitReason {
     pub fn left(self) -> Duration {
         match self {
-            Waits::Reset(left) | Waits::Probe(left) | Waits::Turn(left) => left,
+            WaitReason::Reset(left) | WaitReason::Probe(left) | WaitReason::Turn(left) => left,
         }
     }
 }
@@ -129,8 +130,11 @@ pub fn resource(executor: &str, model: Option<&str>, said: &str) -> String {
     }
 }
 
-/// The resources that an attempt with this executor and model uses.
+/// The resources that an attempt with this executor and model uses. A command of a plan uses none.
 pub fn resources(executor: &str, model: Option<&str>) -> Vec<String> {
+    if executor == ExecutorName::shell().as_str() {
+        return Vec::new();
+    }
     let of_model = model.map(|model| format!("{executor}/{model}"));
     std::iter::once(executor.to_owned()).chain(of_model).collect()
 }
@@ -211,22 +215,22 @@ impl LimitWindow {
     }
 
     /// Whether this attempt may begin. `probe` is the state of the attempt that went first, if one did and is known.
-    pub fn passage(&self, attempt: &AttemptId, probe: Option<AttemptState>, now: &Now) -> Passage {
+    pub fn admission(&self, attempt: &AttemptId, probe: Option<AttemptState>, now: &Now) -> Admission {
         let left = self.left(now);
         if !left.is_zero() {
-            return Passage::Waits(Waits::Reset(left));
+            return Admission::Wait(WaitReason::Reset(left));
         }
         if !self.is_recent(now) {
-            return Passage::Over;
+            return Admission::Over;
         }
-        let Some(resuming) = &self.resuming else { return self.goes(attempt, None, now) };
+        let Some(resuming) = &self.resuming else { return self.start(attempt, None, now) };
         match probe {
             Some(AttemptState::Started) if !resuming.quiet.left(now).is_zero() => {
-                return Passage::Waits(Waits::Probe(resuming.quiet.left(now)));
+                return Admission::Wait(WaitReason::Probe(resuming.quiet.left(now)));
             }
             // It showed nothing, so another one goes first.
             Some(AttemptState::Interrupted | AttemptState::Unknown) if resuming.begun == 1 => {
-                return self.goes(attempt, None, now);
+                return self.start(attempt, None, now);
             }
             Some(
                 AttemptState::Started
@@ -238,23 +242,23 @@ impl LimitWindow {
             | None => {}
         }
         if resuming.begun >= limits::LIMIT_RESUMING_MAX {
-            return Passage::Over;
+            return Admission::Over;
         }
         let left = resuming.next.left(now);
         if !left.is_zero() {
-            return Passage::Waits(Waits::Turn(left));
+            return Admission::Wait(WaitReason::Turn(left));
         }
-        self.goes(attempt, Some(resuming), now)
+        self.start(attempt, Some(resuming), now)
     }
 
-    fn goes(&self, attempt: &AttemptId, after: Option<&Resuming>, now: &Now) -> Passage {
+    fn start(&self, attempt: &AttemptId, after: Option<&Resumption>, now: &Now) -> Admission {
         let begun = after.map_or(0, |resuming| resuming.begun).saturating_add(1);
         let first = after.map(|resuming| (resuming.probe.clone(), resuming.quiet.clone()));
         let (probe, quiet) =
             first.unwrap_or_else(|| (attempt.clone(), Reset::after(now, limits::LIMIT_PROBE_QUIET)));
         let next = Reset::after(now, spacing(self, begun));
-        let resuming = Some(Resuming { probe, quiet, begun, next });
-        Passage::Goes(Box::new(Self { resuming, ..self.clone() }))
+        let resuming = Some(Resumption { probe, quiet, begun, next });
+        Admission::Start(Box::new(Self { resuming, ..self.clone() }))
     }
 
     /// What it is for people: `rate limit` or `usage limit`, and whether its end is an estimate.
@@ -270,12 +274,12 @@ impl LimitWindow {
     }
 
     /// What a task waits for: `claude until 14:05:00Z (rate limit)`.
-    pub fn awaited(&self, waits: Waits, now: &Now) -> String {
+    pub fn awaited(&self, waits: WaitReason, now: &Now) -> String {
         let (resource, kind) = (&self.resource, self.kind());
         match waits {
-            Waits::Reset(_) => format!("{resource} until {} ({kind})", clock(self.reset.at, now.at)),
-            Waits::Probe(_) => format!("{resource}: another task tries it first after its limit"),
-            Waits::Turn(_) => format!("{resource}: its turn after the limit ended"),
+            WaitReason::Reset(_) => format!("{resource} until {} ({kind})", clock(self.reset.at, now.at)),
+            WaitReason::Probe(_) => format!("{resource}: another task tries it first after its limit"),
+            WaitReason::Turn(_) => format!("{resource}: its turn after the limit ended"),
         }
     }
 
@@ -286,8 +290,16 @@ impl LimitWindow {
             ResetBasis::Provider => "",
             ResetBasis::Estimate => "about ",
         };
-        let longest = human_duration(longest);
-        format!("{reason}; {resource} is limited until {about}{at}, and a task waits for {longest} at most")
+        let longest = typed_duration(longest);
+        format!("{reason}; {resource} is limited until {about}{at}, which exceeds --limit-wait ({longest})")
+    }
+}
+
+/// How many tasks wait: `1 task waits`, `2 tasks wait`.
+pub fn waiting(tasks: u64) -> String {
+    match tasks {
+        1 => "1 task waits".to_owned(),
+        tasks => format!("{tasks} tasks wait"),
     }
 }
 

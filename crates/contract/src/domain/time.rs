@@ -146,6 +146,22 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     (!text.is_empty()).then_some(total)
 }
 
+/// Prints a duration as it is typed, so that [`parse_duration`] reads it: `8d`, `1h30m`, `0s`.
+pub fn typed_duration(length: Duration) -> String {
+    let mut left = length.as_millis();
+    if left == 0 {
+        return "0s".to_owned();
+    }
+    let mut text = String::new();
+    for (unit, millis) in [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)] {
+        if left >= millis {
+            text.push_str(&format!("{}{unit}", left / millis));
+            left %= millis;
+        }
+    }
+    text
+}
+
 /// A length of time that may be negative, as the agent contract's durations are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SignedDuration {

@@ -8,6 +8,7 @@ use super::limits;
 use super::run::RunId;
 use super::status::Status;
 use super::task::TaskId;
+use super::text::counted;
 use super::time::Timestamp;
 use crate::shape::words;
 
@@ -161,7 +162,7 @@ impl Loss {
             if all == 0 {
                 return;
             }
-            text.push_str(&format!("{all} {what}{}:\n", if all == 1 { "" } else { "s" }));
+            text.push_str(&format!("{}:\n", counted(all, what)));
             lines.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
             if all > lines.len() {
                 text.push_str(&format!("  and {} more\n", all - lines.len()));

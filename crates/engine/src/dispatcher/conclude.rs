@@ -21,7 +21,7 @@ use serde_json::json;
 use super::conclusion::{Conclusion, end_of, final_words, state_of};
 use super::layers::Judgment;
 use super::leftovers::Leftover;
-use super::limited::used_up;
+use super::limited::with_resource;
 use super::rollback::Rolled;
 use super::start::delegate;
 use super::{Committed, Dispatcher, millis};
@@ -50,7 +50,7 @@ impl Dispatcher<'_> {
         self.warn_of_unheeded(task, &events);
         let live = self.live_mut(task);
         let returned = live.reader.end(&live.ended);
-        live.limited = returned.limited.map(|limited| used_up(live, limited));
+        live.limited = returned.limited.map(|limited| with_resource(live, limited));
         live.agent_session = returned.agent_session;
         live.session_total = returned.session_total;
         let response = returned.response.as_ref();

@@ -56,7 +56,7 @@ impl Dispatcher<'_> {
         }
         if conflict.since.is_none() {
             let (task_id, resource) = (self.tasks[task].id.clone(), conflict.window.resource.clone());
-            self.note(Entry::Park { task_id, resource });
+            self.note(Entry::WaitForLimit { task_id, resource });
             self.commit_unless_moved(mark)?;
         }
         let look_ms = millis(conflict.next_look()).max(1);
@@ -67,7 +67,7 @@ impl Dispatcher<'_> {
 }
 
 /// What a refused attempt has used up: the model alone, where the provider names it.
-pub(super) fn used_up(live: &Live, limited: Limited) -> Limited {
+pub(super) fn with_resource(live: &Live, limited: Limited) -> Limited {
     let resource = resource(&limited.resource, live.attempt.model.as_deref(), &limited.reason);
     Limited { resource, ..limited }
 }

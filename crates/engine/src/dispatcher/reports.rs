@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::{Dispatcher, millis};
 use crate::beats::Silence;
-use crate::executor::{Sign, Stdout, Stopped, progress_of, sign_of, unheeded};
+use crate::executor::{Sign, Stdout, Stopped, progress_of, sign_of, without_effect};
 use crate::live::{Live, Phase};
 use crate::observer::{Observer, Progress};
 use crate::sandbox::Network;
@@ -117,7 +117,7 @@ impl Dispatcher<'_> {
 
     /// Says once for each kind of event that it has no effect when an executor sends it.
     pub(super) fn warn_of_unheeded(&mut self, task: usize, events: &[Body]) {
-        for told in events.iter().filter_map(unheeded) {
+        for told in events.iter().filter_map(without_effect) {
             let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
             if live.claims.warnings.contains(&told) {
                 continue;

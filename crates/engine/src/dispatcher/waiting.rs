@@ -35,6 +35,14 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
+    /// Since when a task waits that met this obstacle now. How long it may wait for a limit is counted elsewhere, so that
+    /// this time neither goes on nor counts once it waits for something else.
+    fn since_ms(known: Option<&Self>, hindrance: &Obstacle, now_ms: i64) -> i64 {
+        let is_limit = |hindrance: &Obstacle| matches!(hindrance, Obstacle::Limit(_));
+        let same = known.filter(|known| is_limit(&known.hindrance) == is_limit(hindrance));
+        same.map_or(now_ms, |known| known.since_ms)
+    }
+
     /// Time in which nobody could wait does not count.
     pub(super) fn postpone(&mut self, millis: i64) {
         self.since_ms = self.since_ms.saturating_add(millis);
@@ -137,19 +145,20 @@ impl Dispatcher<'_> {
 
     /// Notes that a task waits, and tells it once for everything it waits for.
     pub(crate) fn wait_for(&mut self, task: usize, hindrance: Obstacle) {
-        let since_ms = self.now_ms();
         let awaited = hindrance.awaited();
         let known = self.waiting.remove(&task);
+        let since_ms = Waiting::since_ms(known.as_ref(), &hindrance, self.now_ms());
         if known.as_ref().is_none_or(|known| known.told != awaited) {
             let (task, awaited) = (&self.board.slot(task).name, &awaited);
             self.observer.report(match &hindrance {
-                Obstacle::Limit(conflict) => Progress::Parked { task, awaited, left: conflict.waits.left() },
+                Obstacle::Limit(conflict) => {
+                    Progress::WaitsForLimit { task, awaited, left: conflict.waits.left() }
+                }
                 Obstacle::Lock(_) | Obstacle::Budget { .. } | Obstacle::Approval { .. } => {
                     Progress::Waiting { task, awaited }
                 }
             });
         }
-        let since_ms = known.map_or(since_ms, |known| known.since_ms);
         self.waiting.insert(task, Waiting { since_ms, told: awaited, hindrance });
     }
 
@@ -295,3 +304,6 @@ pub(super) fn board(
     };
     Board::new(tasks.iter().zip(attempts).map(slot).collect(), run.asked.plan.max_parallel.max(1))
 }
+
+#[cfg(test)]
+mod tests;

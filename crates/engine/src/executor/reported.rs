@@ -66,7 +66,7 @@ pub(crate) fn sign_of(body: &Body, hidden: &Hidden) -> Option<Sign> {
 }
 
 /// What is said about an event that is not an executor's to send. It has no effect.
-pub(crate) fn unheeded(body: &Body) -> Option<String> {
+pub(crate) fn without_effect(body: &Body) -> Option<String> {
     let (event, why) = match body {
         Body::Heartbeat(_) | Body::ProgressUpdate(_) => return None,
         Body::PriorityEscalation(_) => {

@@ -145,7 +145,7 @@ impl Trouble {
             return None;
         }
         let after = self.wait.map(|wait| now.plus(wait));
-        let until = reset_in(&self.words).or(after);
+        let until = reset_in(&self.words).or(after).or_else(|| reset_at(&self.words, now));
         Some(Limited { resource: resource.to_owned(), until, reason })
     }
 }
@@ -210,6 +210,30 @@ fn reset_in(words: &str) -> Option<Timestamp> {
     Some(Timestamp::from_millis(seconds.checked_mul(1000)?))
 }
 
+/// The next time of day that the words name in UTC: `resets 3pm (UTC)`, `resets at 3:30pm (UTC)`. A time without a zone,
+/// in a named one or on a named day is none: it could be hours too early or too late.
+fn reset_at(words: &str, now: Timestamp) -> Option<Timestamp> {
+    const DAY_MS: i64 = 86_400_000;
+    let words = words.to_lowercase();
+    let (_, rest) = words.split_once("resets ")?;
+    let (time, zone) = rest.trim_start_matches("at ").split_once(' ')?;
+    if !zone.starts_with("(utc)") {
+        return None;
+    }
+    let (time, noon) = match time.strip_suffix("pm") {
+        Some(time) => (time, 12),
+        None => (time.strip_suffix("am")?, 0),
+    };
+    let (hour, minute) = time.split_once(':').unwrap_or((time, "0"));
+    let (hour, minute): (i64, i64) = (hour.parse().ok()?, minute.parse().ok()?);
+    if !(1..=12).contains(&hour) || !(0..60).contains(&minute) {
+        return None;
+    }
+    let of_day = ((hour % 12 + noon) * 60 + minute) * 60_000;
+    let left = (of_day - now.millis()).rem_euclid(DAY_MS);
+    Some(Timestamp::from_millis(now.millis().checked_add(if left == 0 { DAY_MS } else { left })?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,6 +289,17 @@ mod tests {
             Some(Timestamp::from_millis(1_763_400_000_000))
         );
         assert_eq!(until("rate limit"), None);
+        // It is 00:16:40.
+        let at = |hour: i64, minute: i64| Some(Timestamp::from_millis((hour * 60 + minute) * 60_000));
+        assert_eq!(until("usage limit reached, resets 3pm (UTC)"), at(15, 0));
+        assert_eq!(until("usage limit reached, resets at 3:30am (UTC)."), at(3, 30));
+        assert_eq!(until("usage limit reached, resets 12:10am (UTC)"), at(24, 10), "tomorrow");
+        assert_eq!(until("usage limit reached, resets 12pm (UTC)"), at(12, 0));
+        for unclear in
+            ["3pm", "3pm (Europe/Berlin)", "Oct 7, 3pm (UTC)", "13pm (UTC)", "3:60pm (UTC)", "15:00 (UTC)"]
+        {
+            assert_eq!(until(&format!("usage limit reached, resets {unclear}")), None, "{unclear}");
+        }
         assert!(Trouble::said("500").limited("claude", String::new(), now).is_none());
     }
 }

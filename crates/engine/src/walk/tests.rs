@@ -173,7 +173,7 @@ impl Observer for Watcher<'_> {
             | Progress::Checking { .. }
             | Progress::Retrying { .. }
             | Progress::Waiting { .. }
-            | Progress::Parked { .. }
+            | Progress::WaitsForLimit { .. }
             | Progress::Recovered { .. }
             | Progress::Stopping { .. }
             | Progress::StoreBusy

@@ -45,7 +45,7 @@ pub struct Limit {
     /// When its provider takes work again.
     pub until: Timestamp,
     pub basis: ResetBasis,
-    /// How many seconds that is from now; 0 once it has passed and tasks go on one by one.
+    /// How many seconds that is from now; 0 once it has expired and tasks resume one at a time.
     pub seconds_left: u64,
     /// `rate limit` or `usage limit`.
     pub kind: String,
@@ -89,7 +89,7 @@ pub(super) fn limit_of(tx: &Tx<'_>, window: LimitWindow, now: &Now) -> Result<Li
         seconds_left: left.as_secs() + u64::from(left.subsec_nanos() > 0),
         kind: window.kind().to_owned(),
         times: window.times,
-        waiting: tx.parked_tasks(&window.resource)?,
+        waiting: tx.limit_waiters(&window.resource)?,
         run_id: window.seen.run_id,
         task_id: window.seen.task_id,
         attempt_id: window.seen.attempt_id,

@@ -6,9 +6,9 @@ fn names_and_commands_are_unique_and_every_verb_says_what_it_does() {
         let others = &VERBS[..i];
         assert!(others.iter().all(|other| other.name != verb.name), "{}", verb.name);
         // `cancel` and `logs` take the name of a run or of a task, and the name decides which verb they call; for
-        // `lock release` the flag `--force` does.
-        let shares =
-            verb.command.is_empty() || matches!(verb.name, "task.cancel" | "run.logs_of_run" | "lock.force");
+        // `lock release` the flag `--force` does, for `session audit` the flag `--write`.
+        let shares = verb.command.is_empty()
+            || matches!(verb.name, "task.cancel" | "run.logs_of_run" | "lock.force" | "session.write_audit");
         let is_other = |other: &Entry| shares || other.command != verb.command;
         assert!(others.iter().all(is_other), "{}", verb.command);
         assert!(verb.summary.len() > 5 && !verb.summary.ends_with('.'), "{}", verb.name);

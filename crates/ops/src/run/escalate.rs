@@ -1,4 +1,4 @@
-//! Changes how urgent a task of a run is.
+//! Changes the priority of a task in a run.
 
 mod effect;
 
@@ -29,7 +29,7 @@ pub struct Escalate;
 impl Verb for Escalate {
     const NAME: &'static str = "task.escalate";
     const COMMAND: &'static str = "escalate";
-    const SUMMARY: &'static str = "Change how urgent a task of a run is";
+    const SUMMARY: &'static str = "Change the priority of a task in a run";
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = Answer;
@@ -116,7 +116,7 @@ fn refuse_own(cx: &mut Context, id: &str) -> Result<()> {
     if named.is_none() || run_of(&caller)? != named {
         return Ok(());
     }
-    let message = "the program of a task cannot change how urgent the tasks of its own run are";
+    let message = "the program of a task cannot change the priority of tasks in its own run";
     Err(Error::new(ErrorCode::Denied, message).hint("call `writ escalate` from outside the run"))
 }
 

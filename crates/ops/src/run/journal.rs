@@ -91,7 +91,9 @@ fn write_one(
         Entry::RollBack { .. } => return granted::roll_back(work, entry),
         Entry::Land { .. } => return granted::land(work, &about, entry),
         Entry::Hold { task_id, wants } => return hold(work, run, task_id, wants),
-        Entry::Park { task_id, resource } => crate::limit_window::park(work, run, task_id, resource)?,
+        Entry::WaitForLimit { task_id, resource } => {
+            crate::limit_window::begin_wait(work, run, task_id, resource)?
+        }
         Entry::LetGo { task_id } => {
             let task = crate::task::required(work.tx, task_id.as_str())?;
             grants::let_go(work, &task, Ended::Withdrawn, Spent::default())?;

@@ -1,14 +1,12 @@
 //! How urgent the tasks of a run are, for the engine that works it.
 
+use contract::domain::change::Change;
 use contract::domain::run::RunId;
 use contract::domain::task::TaskId;
 use store::{EventFilter, Tx};
 
 use crate::context::Context;
 use crate::error::Result;
-
-/// The kind of the event with which a priority changes.
-const CHANGED: &str = "task_priority_changed";
 
 /// Changes that are read at once. The rest are read the next time.
 const CHANGES_MAX: usize = 1000;
@@ -35,7 +33,8 @@ pub fn changed(cx: &mut Context, after_id: i64) -> Result<Vec<PriorityChange>> {
 }
 
 fn changes(tx: &Tx<'_>, filter: &EventFilter) -> Result<Vec<PriorityChange>> {
-    let filter = EventFilter { kinds: vec![CHANGED.to_owned()], own: true, ..filter.clone() };
+    let filter =
+        EventFilter { kinds: vec![Change::TASK_PRIORITIZED.to_owned()], own: true, ..filter.clone() };
     let change = |event: store::Event| PriorityChange {
         event: event.id,
         task: event.record.task_id.as_deref().and_then(|id| TaskId::parse(id).ok()),

@@ -12,7 +12,7 @@ use super::list::Brief;
 use super::task_message::TaskMessage;
 use crate::context::Context;
 use crate::error::Result;
-use crate::limit_window::{self, Awaited};
+use crate::limit_window::{self, LimitWait};
 use crate::verb::{Function, Surface, Verb};
 
 pub struct Show;
@@ -91,7 +91,7 @@ pub struct TaskOfRun {
     pub depends_on: Vec<TaskId>,
     /// The rate limit or usage window that it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waits_for: Option<Awaited>,
+    pub waits_for: Option<LimitWait>,
     /// The AOP TASK it was submitted as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub aop: Option<TaskMessage>,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::domain::code::ErrorCode;
+use contract::domain::limit_window::waiting;
 use contract::domain::run::{Run, RunId, RunState, RunWarning};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,7 +81,8 @@ pub(super) fn work(cx: &mut Context, id: &RunId, how: &HowToWork) -> Result<RunA
         WorkEnd::Ended | WorkEnd::Stopped => Ok(RunAnswer::of(&super::show::state(cx, id)?)),
         WorkEnd::Interrupted(signal) => {
             let message = format!("interrupted by signal {signal}");
-            let waits = waits(cx, id)?.map(|waits| format!("; {waits}")).unwrap_or_default();
+            // The hint is shorter if the store cannot say it: that it was interrupted is the answer.
+            let waits = waits(cx, id).ok().flatten().map(|waits| format!("; {waits}")).unwrap_or_default();
             Err(Error::new(ErrorCode::Interrupted, message)
                 .hint(format!("continue with `writ run --continue {id}`{waits}"))
                 .details(json!({"run_id": id, "signal": signal})))
@@ -91,16 +93,13 @@ pub(super) fn work(cx: &mut Context, id: &RunId, how: &HowToWork) -> Result<RunA
 /// What tasks of the run wait for, where providers refuse work: `2 tasks wait for claude until …`.
 fn waits(cx: &mut Context, id: &RunId) -> Result<Option<String>> {
     let (now, tx) = (cx.clock.now(), cx.store.read()?);
-    let mut told: BTreeMap<String, usize> = BTreeMap::new();
+    let mut told: BTreeMap<String, u64> = BTreeMap::new();
     for task in tx.tasks_of_run(id)? {
         if let Some(awaited) = limit_window::awaited(&tx, &task, &now)? {
             *told.entry(awaited.told).or_default() += 1;
         }
     }
-    let line = |(told, tasks): (String, usize)| match tasks {
-        1 => format!("1 task waits for {told}"),
-        tasks => format!("{tasks} tasks wait for {told}"),
-    };
+    let line = |(told, tasks): (String, u64)| format!("{} for {told}", waiting(tasks));
     let lines: Vec<String> = told.into_iter().map(line).collect();
     Ok(if lines.is_empty() { None } else { Some(lines.join(", ")) })
 }

@@ -11,7 +11,7 @@ use contract::domain::worktree::{Loss, Standing, WorktreeRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use store::Tx;
+use store::{Tx, Witness};
 
 use crate::context::{Context, Key};
 use crate::decision::{Decision, about_id};
@@ -117,6 +117,14 @@ fn preview(cx: &mut Context, request: &Request) -> Result<Answer> {
 }
 
 pub fn discard(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+    // That it began confirms no time to its end.
+    let before = cx.store.use_witness(Witness::Whole(None));
+    let done = discard_once(cx, key, request);
+    cx.store.use_witness(before);
+    done
+}
+
+fn discard_once(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
     let prepare = |cx: &mut Context| {
         if let Some(finished) = interrupted(cx, key, request)? {
             return Ok(finished);

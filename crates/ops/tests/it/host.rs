@@ -68,6 +68,8 @@ pub(crate) struct Paper {
     pub(crate) calling: Option<Id<Attempt>>,
     /// The only clone.
     pub(crate) clone: Option<WorktreeRecord>,
+    /// The signal that interrupts the engine of a run.
+    pub(crate) signal: Option<i32>,
 }
 
 pub(crate) struct TestHost {
@@ -427,6 +429,6 @@ impl Host for TestHost {
 
     fn work(&self, _: &mut Context, _: &RunId, _: &HowToWork) -> Result<WorkEnd> {
         self.note("a run");
-        Ok(WorkEnd::Stopped)
+        Ok(self.paper.borrow().signal.map_or(WorkEnd::Stopped, WorkEnd::Interrupted))
     }
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use contract::domain::attempt::{AttemptState, Limited, NewAttempt, Outcome};
+use contract::domain::code::ErrorCode;
 use contract::domain::id::mint;
-use contract::domain::limit_window::{ResetBasis, Waits, spacing};
+use contract::domain::limit_window::{ResetBasis, WaitReason, spacing};
 use contract::domain::limits;
 use contract::domain::run::RunId;
 use contract::domain::status::Status;
@@ -12,8 +13,10 @@ use contract::domain::task::Task;
 use contract::domain::time::{Clock, Timestamp};
 use ops::crew::Obstacle;
 use ops::limit_window::{clear, conflict, list};
+use ops::run::continue_run;
 use ops::run::journal::{self, Entry, Wants, Written};
-use testkit::SeededIds;
+use ops::run::retry;
+use testkit::{Cli, SeededIds};
 
 use crate::world::{World, caller, key, owner};
 
@@ -89,7 +92,7 @@ fn open(world: &mut World) -> Vec<list::Limit> {
     list::list(&mut world.cx, &list::Request::default()).unwrap().limits
 }
 
-fn waits(written: &Written) -> Waits {
+fn waits(written: &Written) -> WaitReason {
     match written {
         Written::Hindered(Obstacle::Limit(conflict)) => conflict.waits,
         other => panic!("expected a limit: {other:?}"),
@@ -103,12 +106,12 @@ fn distance(written: &Written, position: u32) -> Duration {
         panic!("expected a limit: {written:?}")
     };
     let distance = spacing(&conflict.window, position);
-    assert_eq!(conflict.waits, Waits::Turn(distance));
+    assert_eq!(conflict.waits, WaitReason::Turn(distance));
     distance
 }
 
-fn park(world: &mut World, run: &RunId, task: &Task) {
-    let entry = Entry::Park { task_id: task.id.clone(), resource: "claude".to_owned() };
+fn wait_for_claude(world: &mut World, run: &RunId, task: &Task) {
+    let entry = Entry::WaitForLimit { task_id: task.id.clone(), resource: "claude".to_owned() };
     journal::write(&mut world.cx, &caller("writ"), run, &owner(7), &[entry]).unwrap();
 }
 
@@ -133,17 +136,17 @@ fn a_refused_attempt_opens_a_window_that_attempts_of_every_run_wait_for() {
     world.own(&other, 7);
     let (b, c) = (world.task_of(&other, "b"), world.task_of(&other, "c"));
     let before = world.state();
-    assert_eq!(waits(&start(&mut world, &other, &b, "claude")), Waits::Reset(60 * SECOND));
+    assert_eq!(waits(&start(&mut world, &other, &b, "claude")), WaitReason::Reset(60 * SECOND));
     assert_eq!(world.state(), before, "what cannot begin leaves nothing behind");
     assert!(matches!(start(&mut world, &other, &c, "codex"), Written::All { .. }), "others go on");
-    // The task is parked once, however often it is said.
-    park(&mut world, &other, &b);
-    let parked = world.state();
-    park(&mut world, &other, &b);
-    assert_eq!(world.state(), parked);
+    // It is written down once, however often it is said.
+    wait_for_claude(&mut world, &other, &b);
+    let waiting = world.state();
+    wait_for_claude(&mut world, &other, &b);
+    assert_eq!(world.state(), waiting);
     assert_eq!(self::open(&mut world)[0].waiting, 1);
     let found = conflict(&mut world.cx, &b.id, ("claude", None)).unwrap().unwrap();
-    assert_eq!((found.waits, found.since), (Waits::Reset(60 * SECOND), Some(world.clock().now().at)));
+    assert_eq!((found.waits, found.since), (WaitReason::Reset(60 * SECOND), Some(world.clock().now().at)));
     assert!(
         found.exceeds(59 * SECOND, &world.clock().now()) && !found.exceeds(60 * SECOND, &world.clock().now())
     );
@@ -162,12 +165,12 @@ fn after_the_reset_a_probe_goes_alone_and_its_end_lets_the_others_follow() {
     let (b, c) = (world.task_of(&other, "b"), world.task_of(&other, "c"));
     world.clock().advance(SECOND);
     assert!(matches!(start(&mut world, &run, &task, "claude"), Written::All { .. }));
-    assert_eq!(waits(&start(&mut world, &other, &b, "claude")), Waits::Probe(limits::LIMIT_PROBE_QUIET));
+    assert_eq!(waits(&start(&mut world, &other, &b, "claude")), WaitReason::Probe(limits::LIMIT_PROBE_QUIET));
     // It is refused again: the others wait until the new time.
     let until = world.clock().now().at.plus(5 * SECOND);
     end(&mut world, &run, &task, limited("claude", until));
     assert_eq!(open(&mut world)[0].times, 2);
-    assert_eq!(waits(&start(&mut world, &other, &b, "claude")), Waits::Reset(5 * SECOND));
+    assert_eq!(waits(&start(&mut world, &other, &b, "claude")), WaitReason::Reset(5 * SECOND));
     world.clock().advance(5 * SECOND);
     assert!(matches!(start(&mut world, &run, &task, "claude"), Written::All { .. }));
     end(&mut world, &run, &task, Outcome::default());
@@ -186,7 +189,7 @@ fn a_window_survives_a_restart_and_a_clock_that_is_set_back_does_not_prolong_it(
     world.cx = world.elsewhere()();
     clock.advance(3000 * SECOND);
     clock.jump_wall(-86_400_000);
-    assert_eq!(waits(&start(&mut world, &run, &task, "claude")), Waits::Reset(600 * SECOND));
+    assert_eq!(waits(&start(&mut world, &run, &task, "claude")), WaitReason::Reset(600 * SECOND));
     clock.advance(600 * SECOND);
     assert!(matches!(start(&mut world, &run, &task, "claude"), Written::All { .. }));
 }
@@ -195,7 +198,7 @@ fn a_window_survives_a_restart_and_a_clock_that_is_set_back_does_not_prolong_it(
 fn who_cleared_a_window_is_in_the_log_and_tasks_that_wait_go_on() {
     let mut world = World::new();
     let (run, task) = window(&mut world, "a", 3600 * SECOND);
-    park(&mut world, &run, &task);
+    wait_for_claude(&mut world, &run, &task);
     let request = clear::Request { resource: "claude".to_owned() };
     let cleared = clear::clear(&mut world.cx, &key("human.ann", "clear"), &request).unwrap();
     assert_eq!((cleared.answer.resource.as_str(), cleared.answer.waiting), ("claude", 1));
@@ -207,7 +210,7 @@ fn who_cleared_a_window_is_in_the_log_and_tasks_that_wait_go_on() {
     assert_eq!(ended.len(), 1);
     assert!(ended[0].record.payload["by"].as_str().unwrap().contains("human.ann"), "{:?}", ended[0].record);
     let again = clear::clear(&mut world.cx, &key("human.ann", "again"), &request).unwrap_err();
-    assert_eq!(again.code, contract::domain::code::ErrorCode::NotFound);
+    assert_eq!(again.code, ErrorCode::NotFound);
     is_sound(&mut world);
 }
 
@@ -239,4 +242,43 @@ fn a_store_remembers_so_many_windows_and_forgets_the_one_that_ends_first() {
         (true, false, true)
     );
     is_sound(&mut world);
+}
+
+#[test]
+fn a_task_that_ends_while_it_waits_begins_to_wait_anew_when_it_is_retried() {
+    for end in [Status::Canceled, Status::Blocked] {
+        let mut world = World::new();
+        let (run, task) = window(&mut world, "a", 3600 * SECOND);
+        wait_for_claude(&mut world, &run, &task);
+        world.clock().advance(600 * SECOND);
+        let moved = Entry::MoveTask { task_id: task.id.clone(), to: end, reason: None, verified: false };
+        journal::write(&mut world.cx, &caller("writ"), &run, &owner(7), &[moved]).unwrap();
+        let request = retry::Request { task_id: Some(task.id.to_string()), run: None };
+        retry::retry(&mut world.cx, &key("human.ann", "retry"), &request).unwrap();
+        let found = conflict(&mut world.cx, &task.id, ("claude", None)).unwrap().unwrap();
+        assert_eq!((found.waits, found.since), (WaitReason::Reset(3000 * SECOND), None), "{end}");
+        assert_eq!(open(&mut world)[0].waiting, 0, "{end}");
+        is_sound(&mut world);
+    }
+}
+
+#[test]
+fn an_interrupted_run_says_so_even_if_it_cannot_be_read_what_its_tasks_wait_for() {
+    let mut world = World::new();
+    let (run, task) = window(&mut world, "a", 3600 * SECOND);
+    wait_for_claude(&mut world, &run, &task);
+    world.host.paper.borrow_mut().signal = Some(2);
+    let request = continue_run::Request { run: run.to_string(), ..continue_run::Request::default() };
+    let interrupted = |world: &mut World| {
+        let error = continue_run::continue_run(&mut world.cx, &caller("ann"), &request).unwrap_err();
+        (error.code, error.hint.unwrap())
+    };
+    let hint = format!("continue with `writ run --continue {run}`");
+    let waits = "; 1 task waits for claude until ";
+    let (code, told) = interrupted(&mut world);
+    assert_eq!(code, ErrorCode::Interrupted);
+    assert!(told.starts_with(&format!("{hint}{waits}")), "{told}");
+    let damage = "UPDATE limit_windows SET limit_window = 'damaged'";
+    Cli::new("sqlite3").run([world.temp.path().to_str().unwrap(), damage]).success();
+    assert_eq!(interrupted(&mut world), (ErrorCode::Interrupted, hint));
 }

@@ -7,9 +7,9 @@ CREATE TABLE limit_windows (
 CREATE INDEX limit_windows_by_end ON limit_windows (until);
 
 -- Tasks that wait for one of them.
-CREATE TABLE parked_tasks (
+CREATE TABLE limit_waiters (
     task_id TEXT PRIMARY KEY REFERENCES tasks (id) ON DELETE CASCADE,
     resource TEXT NOT NULL,
     since INTEGER NOT NULL
 );
-CREATE INDEX parked_tasks_by_resource ON parked_tasks (resource, since, task_id);
+CREATE INDEX limit_waiters_by_resource ON limit_waiters (resource, since, task_id);

@@ -18,16 +18,16 @@ impl Tx<'_> {
                 params![window.resource, window.reset.at.millis(), json(window)?],
             ),
             Change::LimitWindowEnded { resource, .. } => {
-                self.prepare("DELETE FROM parked_tasks WHERE resource = ?1")?.execute([resource])?;
+                self.prepare("DELETE FROM limit_waiters WHERE resource = ?1")?.execute([resource])?;
                 self.change_one("DELETE FROM limit_windows WHERE resource = ?1", params![resource])
             }
-            Change::TaskParked { task_id, resource } => self.change_one(
-                "INSERT INTO parked_tasks (task_id, resource, since) VALUES (?1, ?2, ?3)
+            Change::TaskWaitsForLimit { task_id, resource } => self.change_one(
+                "INSERT INTO limit_waiters (task_id, resource, since) VALUES (?1, ?2, ?3)
                  ON CONFLICT (task_id) DO UPDATE SET resource = excluded.resource, since = excluded.since",
                 params![task_id.as_str(), resource, at.millis()],
             ),
-            Change::TaskUnparked { task_id } => {
-                self.change_one("DELETE FROM parked_tasks WHERE task_id = ?1", params![task_id.as_str()])
+            Change::TaskLimitWaitEnded { task_id } => {
+                self.change_one("DELETE FROM limit_waiters WHERE task_id = ?1", params![task_id.as_str()])
             }
             _ => Ok(()),
         }

@@ -118,7 +118,11 @@ fn limited(ids: &mut SeededIds, now: &Now) -> [Change; 3] {
         times: 1,
         resuming: None,
     };
-    [created, Change::LimitWindowSet { window: Box::new(window) }, Change::TaskParked { task_id, resource }]
+    [
+        created,
+        Change::LimitWindowSet { window: Box::new(window) },
+        Change::TaskWaitsForLimit { task_id, resource },
+    ]
 }
 
 /// Everything that a full check finds.

@@ -8,9 +8,10 @@ use ops::context::Key;
 use ops::registry;
 use ops::{Caller, Context};
 use serde_json::{Value, json};
-use testkit::{ManualClock, Scratch, SeededIds};
+use testkit::{Cli, ManualClock, Scratch, SeededIds};
 
 use crate::local::host;
+use crate::windows::limited;
 
 /// The run of a crew, and the name under which it comes from elsewhere.
 const LEDGER: &str = "3f56dc4d-35cf-4f97-925c-0b04a6fe8bf4";
@@ -54,6 +55,7 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
     on_the_template("lock.release", "lock release --run {ledger} --task T-1 --token {token}"),
     on_the_template("budget.set", "budget set --run {ledger} --cost 5 --tokens 100"),
     on_the_template("approval.request", "approval request --run {ledger} --task T-1"),
+    on_the_template("limits.clear", "limits clear claude"),
     Mutation {
         operation: "handoff.import",
         words: "handoff import --workspace /usr",
@@ -74,7 +76,7 @@ pub(crate) const MUTATIONS: &[Mutation] = &[
 
 /// Verbs that are not cut off here: only hooks call the first three, a person decides the next ten, and the others work in
 /// several transactions, or with files and processes in between, which have tests of their own.
-pub(crate) const NOT_CUT_OFF: [&str; 29] = [
+pub(crate) const NOT_CUT_OFF: [&str; 30] = [
     "agent.leave",
     "event.note",
     "session.checkpoint",
@@ -105,6 +107,7 @@ pub(crate) const NOT_CUT_OFF: [&str; 29] = [
     "task.escalate",
     "task.retry",
     "worklog.append",
+    "worktree.discard",
 ];
 
 /// What every mutation but the first begins with: the bytes of a store, and the ids in it by name.
@@ -156,6 +159,8 @@ pub(crate) fn template() -> &'static Template {
         names.push(("ledger", LEDGER.to_owned()));
         names.push(("bundle", author.bundle()));
         drop(author);
+        // A limit, which only an attempt finds.
+        limited(&Cli::new(env!("CARGO_BIN_EXE_writ")).env("WRIT_DB", &path));
         // A question that is still open when the test asks it.
         let mut late = Author::at(&path, 9, "2099-01-01T12:00:00Z");
         let asked = late.call("approval.request", json!({"run": LEDGER, "task": "T-1"}));

@@ -109,7 +109,7 @@ fn budget(outcome: &Outcome, spent: MicroUsd, max: MicroUsd) -> Check {
     }
     match outcome.known_cost() {
         Some(_) => Check::passed(CheckType::Budget),
-        None => Check::warned(CheckType::Budget, "nobody knows what it cost".to_owned()),
+        None => Check::warned(CheckType::Budget, "cost unknown".to_owned()),
     }
 }
 

@@ -48,10 +48,10 @@ fn attempt(number: u128) -> AttemptId {
     Id::from_bits(number)
 }
 
-fn goes(passage: Passage) -> LimitWindow {
-    match passage {
-        Passage::Goes(window) => *window,
-        Passage::Waits(_) | Passage::Over => panic!("{passage:?}"),
+fn started(admission: Admission) -> LimitWindow {
+    match admission {
+        Admission::Start(window) => *window,
+        Admission::Wait(_) | Admission::Over => panic!("{admission:?}"),
     }
 }
 
@@ -60,10 +60,13 @@ fn the_time_that_the_provider_names_is_waited_for() {
     let clock = Clock::new();
     let window = window(Some(clock.0.at.plus(MINUTE)), &clock.0);
     assert_eq!((window.basis, window.times), (ResetBasis::Provider, 1));
-    let waits = |now: &Now| window.passage(&attempt(2), None, now);
-    assert_eq!(waits(&clock.0), Passage::Waits(Waits::Reset(MINUTE)));
-    assert_eq!(waits(&clock.after(MINUTE.saturating_sub(SECOND))), Passage::Waits(Waits::Reset(SECOND)));
-    assert!(matches!(waits(&clock.after(MINUTE)), Passage::Goes(_)));
+    let waits = |now: &Now| window.admission(&attempt(2), None, now);
+    assert_eq!(waits(&clock.0), Admission::Wait(WaitReason::Reset(MINUTE)));
+    assert_eq!(
+        waits(&clock.after(MINUTE.saturating_sub(SECOND))),
+        Admission::Wait(WaitReason::Reset(SECOND))
+    );
+    assert!(matches!(waits(&clock.after(MINUTE)), Admission::Start(_)));
 }
 
 #[test]
@@ -113,36 +116,36 @@ fn the_first_attempt_goes_alone_and_the_others_follow_at_a_distance() {
     let clock = Clock::new();
     let shut = window(Some(clock.0.at.plus(SECOND)), &clock.0);
     let reset = clock.after(SECOND);
-    let probing = goes(shut.passage(&attempt(1), None, &reset));
+    let probing = started(shut.admission(&attempt(1), None, &reset));
     assert_eq!(probing.resuming.as_ref().unwrap().probe, attempt(1));
-    let other = |window: &LimitWindow, probe, now: &Now| window.passage(&attempt(2), Some(probe), now);
+    let other = |window: &LimitWindow, probe, now: &Now| window.admission(&attempt(2), Some(probe), now);
     let soon = clock.after(2 * SECOND);
     let left = limits::LIMIT_PROBE_QUIET.saturating_sub(SECOND);
-    assert_eq!(other(&probing, AttemptState::Started, &soon), Passage::Waits(Waits::Probe(left)));
+    assert_eq!(other(&probing, AttemptState::Started, &soon), Admission::Wait(WaitReason::Probe(left)));
     // It ended well, or ran for long enough.
     let distance = spacing(&shut, 1);
     assert_eq!(
         other(&probing, AttemptState::Succeeded, &reset),
-        Passage::Waits(Waits::Turn(distance)),
+        Admission::Wait(WaitReason::Turn(distance)),
         "not at the same moment"
     );
     let turn = clock.after(SECOND + distance);
-    assert!(matches!(other(&probing, AttemptState::Succeeded, &turn), Passage::Goes(_)));
-    assert!(matches!(other(&probing, AttemptState::Failed, &turn), Passage::Goes(_)));
+    assert!(matches!(other(&probing, AttemptState::Succeeded, &turn), Admission::Start(_)));
+    assert!(matches!(other(&probing, AttemptState::Failed, &turn), Admission::Start(_)));
     let quiet = clock.after(SECOND + limits::LIMIT_PROBE_QUIET);
-    let mut window = goes(other(&probing, AttemptState::Started, &quiet));
+    let mut window = started(other(&probing, AttemptState::Started, &quiet));
     assert_eq!(window.resuming.as_ref().unwrap().probe, attempt(1), "the probe stays the same");
     // What was interrupted has shown nothing: the next one is a probe again.
-    let again = goes(other(&probing, AttemptState::Interrupted, &soon));
+    let again = started(other(&probing, AttemptState::Interrupted, &soon));
     assert_eq!(again.resuming.unwrap().probe, attempt(2));
     // After so many of them the window is over.
     let mut now = quiet;
     for begun in 3..=limits::LIMIT_RESUMING_MAX {
         now.at = window.resuming.as_ref().unwrap().next.at;
-        window = goes(other(&window, AttemptState::Succeeded, &now));
+        window = started(other(&window, AttemptState::Succeeded, &now));
         assert_eq!(window.resuming.as_ref().unwrap().begun, begun);
     }
-    assert_eq!(other(&window, AttemptState::Succeeded, &now), Passage::Over);
+    assert_eq!(other(&window, AttemptState::Succeeded, &now), Admission::Over);
 }
 
 #[test]
@@ -150,7 +153,7 @@ fn a_probe_that_is_refused_extends_the_window() {
     let clock = Clock::new();
     let shut = window(Some(clock.0.at.plus(SECOND)), &clock.0);
     let reset = clock.after(SECOND);
-    let probing = goes(shut.passage(&attempt(1), None, &reset));
+    let probing = started(shut.admission(&attempt(1), None, &reset));
     let refused = opened(Some(&probing), &limited(None), (seen(1, &reset), reset.at), &reset).unwrap();
     assert_eq!((refused.times, refused.left(&reset), refused.resuming), (2, estimate(2), None));
 }
@@ -196,13 +199,14 @@ fn only_the_model_is_limited_where_the_words_name_it() {
     assert_eq!(of(None, "rate limit: opus"), "claude");
     assert_eq!(resources("claude", Some("opus")), ["claude", "claude/opus"]);
     assert_eq!(resources("claude", None), ["claude"]);
+    assert_eq!(resources("shell", Some("opus")), Vec::<String>::new());
 }
 
 #[test]
 fn people_read_what_is_waited_for() {
     let clock = Clock::new();
     let mut window = window(Some(clock.0.at.plus(5 * MINUTE)), &clock.0);
-    let awaited = |window: &LimitWindow| window.awaited(Waits::Reset(MINUTE), &clock.0);
+    let awaited = |window: &LimitWindow| window.awaited(WaitReason::Reset(MINUTE), &clock.0);
     assert_eq!(awaited(&window), "claude until 12:05:00Z (rate limit)");
     window.reset.at = window.reset.at.plus(48 * HOUR);
     window.reason = "rate limit: usage limit reached".to_owned();
@@ -211,7 +215,7 @@ fn people_read_what_is_waited_for() {
     assert_eq!(awaited(&window), "claude until 2025-11-19 12:05:00Z (usage limit, estimated)");
     assert_eq!(
         window.given_up(HOUR),
-        "rate limit: usage limit reached; claude is limited until about 2025-11-19T12:05:00.000Z, and a task waits for \
-         1h00m at most"
+        "rate limit: usage limit reached; claude is limited until about 2025-11-19T12:05:00.000Z, which exceeds \
+         --limit-wait (1h)"
     );
 }

@@ -40,6 +40,13 @@ fn durations_are_read_in_the_usual_forms() {
 }
 
 #[test]
+fn a_duration_is_printed_as_it_is_typed() {
+    for text in ["8d", "1h30m", "1s500ms", "0s"] {
+        assert_eq!(typed_duration(parse_duration(text).unwrap()), text);
+    }
+}
+
+#[test]
 fn the_agent_contracts_durations_have_fractions_small_units_and_a_sign() {
     let cases = [
         ("1.5h", false, 5_400_000_000),

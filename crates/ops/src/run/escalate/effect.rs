@@ -18,7 +18,7 @@ use crate::record::EventWriter;
 pub enum CountsFrom {
     /// The engine that works the run starts it before others from now on.
     Now,
-    /// An attempt runs, and goes on as it began.
+    /// An attempt runs; it is not affected.
     NextAttempt,
     /// Nobody works the run.
     Continued,
@@ -29,7 +29,7 @@ impl CountsFrom {
         match self {
             CountsFrom::Now => "the running engine orders its waiting tasks by it from now on",
             CountsFrom::NextAttempt => {
-                "the attempt that runs goes on as it began; the new priority counts from the next one on"
+                "the running attempt is not affected; the new priority applies to the next attempt"
             }
             CountsFrom::Continued => "no engine works the run; it counts when the run is continued",
         }

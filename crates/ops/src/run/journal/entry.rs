@@ -80,7 +80,7 @@ pub enum Entry {
         wants: Wants,
     },
     /// The task waits for this resource, whose provider refuses work.
-    Park {
+    WaitForLimit {
         task_id: TaskId,
         resource: String,
     },
@@ -118,7 +118,7 @@ impl Entry {
             | Entry::NameSession { .. }
             | Entry::Land { .. }
             | Entry::Hold { .. }
-            | Entry::Park { .. }
+            | Entry::WaitForLimit { .. }
             | Entry::LetGo { .. }
             | Entry::Aop { .. }
             | Entry::MoveRun { .. } => false,
