@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use contract::aee::Type;
 use contract::domain::attempt::{Attempt, AttemptState, Outcome, Recovery, Taken};
-use contract::domain::check::CheckSeen;
+use contract::domain::check::{Check, CheckSeen, Expects};
 use contract::domain::crew::lock::Held;
 use contract::domain::limits;
 use contract::domain::outside::Outside;
@@ -56,15 +56,25 @@ impl Decision {
     }
 }
 
-/// `checks` are the results of the task's checks, as far as they were run.
-pub(crate) fn decide(expected: usize, checks: &[CheckSeen], may_rerun: bool) -> Decision {
-    let verified =
-        expected > 0 && checks.len() == expected && checks.iter().all(CheckSeen::is_passed_or_tolerated);
-    match (verified, may_rerun) {
+/// `checks` are the results of the task's checks, as far as they were run; `shows_end` whether they say anything about interrupted
+/// work.
+pub(crate) fn decide(
+    expected: usize,
+    checks: &[CheckSeen],
+    (shows_end, may_rerun): (bool, bool),
+) -> Decision {
+    let are_passed = checks.len() == expected && checks.iter().all(CheckSeen::is_passed_or_tolerated);
+    match (expected > 0 && shows_end && are_passed, may_rerun) {
         (true, _) => Decision::Verified,
         (false, true) => Decision::Rerun,
         (false, false) => Decision::Parked,
     }
+}
+
+/// Whether the checks of a task show that interrupted work had been finished. A file that exists may be half written, or
+/// older than the attempt.
+fn shows_the_end(checks: &[Check]) -> bool {
+    checks.iter().any(|check| check.expects != Expects::FileExists)
 }
 
 /// A task runs again only with the files that it had before.
@@ -144,13 +154,15 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let finish = || dispatcher.finish_snapshot(task, &last.begun.id);
     let snapshot = if lost_to.is_none() { finish().map(noted) } else { None };
     let may_rerun = spec.retry_safe || dispatcher.settings.rerun_parked;
-    let unchecked = spec.checks.is_empty() && was_done(dispatcher, task, last);
+    let was_done = was_done(dispatcher, task, last);
+    let unchecked = spec.checks.is_empty() && was_done;
+    let shows_end = was_done || shows_the_end(&spec.checks);
     let refused = outside.as_ref().and_then(Outside::refusal);
     let decision = match refused {
         // What it must not have changed is not merged.
         Some(_) => Decision::Parked,
         None if unchecked => Decision::Verified,
-        None => decide(spec.checks.len(), &checks, may_rerun),
+        None => decide(spec.checks.len(), &checks, (shows_end, may_rerun)),
     };
     // Somebody moved the task, or took its locks: it is looked at again.
     let Ok(unseen) = land(dispatcher, task, last, decision)? else { return Ok(false) };
@@ -162,7 +174,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         &Need { decision, is_held, is_lost: lost_to.is_some(), between },
     )?;
     let decision = with_files(decision, !files.is_unfit);
-    let why = Why { decision, has_checks: !spec.checks.is_empty(), is_safe: spec.retry_safe };
+    let why = Why { decision, has_checks: !spec.checks.is_empty() && shows_end, is_safe: spec.retry_safe };
     let reason = refused.unwrap_or_else(|| reason(&why, lost_to.as_ref(), &files));
     let recovered = recovered((last.state, decision), unchecked, dispatcher.unmerged(task).is_some());
     let withheld = together([changed, outside.as_ref().and_then(Outside::withheld), unseen]);

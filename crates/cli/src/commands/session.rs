@@ -97,7 +97,9 @@ fn shown(answer: &show::Answer) -> String {
 fn reported(answer: &report::Answer) -> String {
     let report = &answer.0;
     let number = |pointer: &str| report.pointer(pointer).and_then(Value::as_u64).unwrap_or(0);
-    let signal = report.pointer("/session_status/final_signal").and_then(Value::as_str).unwrap_or("-");
+    let status = |field: &str| report.pointer(&format!("/session_status/{field}")).and_then(Value::as_str);
+    let state = status("state").filter(|state| *state == "IN_PROGRESS");
+    let signal = state.or_else(|| status("final_signal")).unwrap_or("-");
     let mut text = format!(
         "{}  {signal}: {} of {} TASKs completed, {} failed\n",
         one_line(report["session_id"].as_str().unwrap_or("-")),

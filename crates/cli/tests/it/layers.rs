@@ -589,6 +589,9 @@ fn l8_work_that_cost_more_than_its_budget_is_not_done() {
     let tokens = json!({"budget": {"max_tokens": 109}});
     let worked = work(&cli, &plan([with(spends("0.5"), tokens)])).failed();
     assert_eq!(worked.reason("a"), "E_COST_LIMIT_EXCEEDED: it used 110 tokens, the budget is 109");
+    // What is beyond belief is over every budget.
+    let worked = work(&cli, &plan([with(spends("9e9"), json!({"budget": {"max_cost_usd": 0.5}}))])).failed();
+    assert!(worked.reason("a").starts_with("E_COST_LIMIT_EXCEEDED: it cost "), "{}", worked.reason("a"));
 }
 
 // L9: the answer.

@@ -363,6 +363,28 @@ fn an_aop_task_with_a_rollback_snapshot_is_rolled_back() {
 }
 
 #[test]
+fn a_snapshot_path_replaces_no_file_and_is_not_in_a_repository() {
+    let cli = writ();
+    project(&cli);
+    fs::create_dir(cli.project().join(".git")).unwrap();
+    for kept in [".git/config", ".writ/config.toml", "keep"] {
+        if kept != ".writ/config.toml" {
+            cli.scratch().write(cli.project().join(kept), "mine\n");
+        }
+        let mut task = aop(&cli, "aop-success");
+        task["task"]["access"] = json!({"filesystem": {"read_paths": [], "write_paths": ["src"]}});
+        task["task"]["expected_outputs"] = json!([{
+            "type": "FILE", "description": "it", "path": "src/a",
+            "rollback_snapshot": {"enabled": true, "snapshot_strategy": "COPY", "snapshot_path": kept},
+        }]);
+        let worked = work(&cli, &task).succeeded();
+        assert!(told(&cli, &worked).contains("COPY has no effect: "), "{}", told(&cli, &worked));
+        let place = cli.project().join(kept);
+        assert!(!place.exists() || fs::read_to_string(place).unwrap() == "mine\n", "{kept}");
+    }
+}
+
+#[test]
 fn an_aop_task_that_names_no_write_paths_is_told_that_nothing_is_kept() {
     let cli = writ();
     let mut task = aop(&cli, "aop-success");

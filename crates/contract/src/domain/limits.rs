@@ -172,6 +172,8 @@ pub const ALTERNATIVES_MAX: usize = 10;
 pub const LIMITED_ATTEMPTS_MAX: u32 = 20;
 /// How long a task waits for a provider's reset time by default: a weekly window and a day.
 pub const LIMIT_WAIT_DEFAULT: Duration = Duration::from_hours(8 * 24);
+/// The latest reset time of a limit that is believed. A later one counts as none, and the wait is estimated.
+pub const LIMIT_RESET_MAX: Duration = Duration::from_hours(366 * 24);
 /// The first wait for a resource whose provider names no reset time. It doubles with each further refusal.
 pub const LIMIT_ESTIMATE_MIN: Duration = Duration::from_secs(30);
 pub const LIMIT_ESTIMATE_MAX: Duration = Duration::from_mins(30);
@@ -324,3 +326,7 @@ const _: () = assert!(
     ENGINE_LOCK_LEASE.as_millis() > OWNER_RENEWAL.as_millis() + KILL_DEADLINE.as_millis(),
     "the children of a dead engine must be gone before its locks are free"
 );
+/// The most dollars that one attempt is believed to have spent. A sum of many attempts still is an exact number in JSON.
+pub const REPORTED_DOLLARS_MAX: f64 = 1_000_000.0;
+/// The most tokens of one kind that one attempt is believed to have used, for the same reason.
+pub const REPORTED_TOKENS_MAX: u64 = 1_000_000_000_000;

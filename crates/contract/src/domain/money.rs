@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::limits;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 pub struct MicroUsd(pub i64);
 
@@ -19,6 +21,12 @@ impl MicroUsd {
         #[expect(clippy::cast_possible_truncation, reason = "the range was checked above")]
         let micros = (dollars * 1e6).round() as i64;
         Some(Self(micros))
+    }
+
+    /// Reads what a program says that it spent. `None` if that is no amount; what is beyond belief counts as the most that is
+    /// believed, which no budget allows.
+    pub fn reported(dollars: f64) -> Option<Self> {
+        Self::from_dollars(dollars.min(limits::REPORTED_DOLLARS_MAX))
     }
 
     pub fn dollars(self) -> f64 {
@@ -50,6 +58,8 @@ mod tests {
         for refused in [-0.01, f64::NAN, f64::INFINITY, 1e10] {
             assert_eq!(MicroUsd::from_dollars(refused), None);
         }
+        assert_eq!(MicroUsd::reported(9e9), MicroUsd::from_dollars(limits::REPORTED_DOLLARS_MAX));
+        assert_eq!(MicroUsd::reported(-1.0), None);
     }
 
     #[test]

@@ -19,13 +19,16 @@ impl Dispatcher<'_> {
         };
         let Ok(document) = serde_json::from_value::<Task>(document.clone()) else { return Vec::new() };
         let root = Path::new(&self.run.asked.workspace);
+        let may_write = self.settings.ceiling.as_ref().and_then(|ceiling| ceiling.writes.as_deref());
+        let places = |path, asked| places(root, path, asked, may_write);
         let git = Git { runner: self.runner(attempt), workspace: root };
         let mut notes = Vec::new();
         let mut is_stashed = false;
         for (path, asked) in contract::intake::snapshots(&document) {
             match asked.snapshot_strategy.unwrap_or(SnapshotStrategy::Copy) {
-                SnapshotStrategy::Copy => notes.extend(copied(root, path, asked)),
-                SnapshotStrategy::Diff => notes.push(patched(&git, root, path, asked)),
+                SnapshotStrategy::Copy if asked.snapshot_path.is_none() => {}
+                SnapshotStrategy::Copy => notes.push(copied(root, places(path, asked))),
+                SnapshotStrategy::Diff => notes.push(patched(&git, root, places(path, asked))),
                 SnapshotStrategy::GitStash if is_stashed => {}
                 SnapshotStrategy::GitStash => {
                     is_stashed = true;
@@ -39,7 +42,18 @@ impl Dispatcher<'_> {
 }
 
 /// The output and the place for its snapshot, both seen from the workspace.
-fn places(root: &Path, path: Option<&str>, asked: &RollbackSnapshot) -> Result<(String, String), String> {
+type Places = Result<(String, String), String>;
+
+/// Directories that only writ, git and people write to.
+const KEPT: &[&str] = &[".git", ".writ"];
+
+/// Where snapshots replace those of earlier attempts. Anywhere else they replace nothing.
+const SNAPSHOTS: &str = ".aop_snapshots";
+
+/// writ writes there although the task may not, so the place must be new and no one's own. A run that was started from inside
+/// a sandbox writes only where its starter may: `may_write` has absolute paths.
+fn places(root: &Path, path: Option<&str>, asked: &RollbackSnapshot, may_write: Option<&[String]>) -> Places {
+    let directory = root;
     let root = root.to_str().ok_or("the workspace's path is not UTF-8")?;
     let inside = |text: &str| match Scope::parse(text, Some(root)) {
         Ok(scope) => Ok(scope.as_str().to_owned()),
@@ -47,24 +61,36 @@ fn places(root: &Path, path: Option<&str>, asked: &RollbackSnapshot) -> Result<(
     };
     let path = path.ok_or("the output has no path")?;
     let to = asked.snapshot_path.as_deref().ok_or("it has no snapshot_path")?;
-    Ok((inside(path)?, inside(to)?))
+    let (path, to) = (inside(path)?, inside(to)?);
+    let steps = || to.split('/');
+    if let Some(kept) = KEPT.iter().find(|kept| steps().any(|step| step.eq_ignore_ascii_case(kept))) {
+        return Err(format!("`{to}` is in `{kept}`"));
+    }
+    let place = directory.join(&to);
+    if may_write.is_some_and(|writes| !writes.iter().any(|open| place.starts_with(open))) {
+        return Err(format!("the program that started the run may not write `{to}`"));
+    }
+    let is_there = || place.symlink_metadata().is_ok();
+    if !steps().any(|step| step == SNAPSHOTS) && is_there() {
+        return Err(format!("`{to}` exists, and only files in `{SNAPSHOTS}` are replaced"));
+    }
+    Ok((path, to))
 }
 
-fn copied(root: &Path, path: Option<&str>, asked: &RollbackSnapshot) -> Option<String> {
-    asked.snapshot_path.as_ref()?;
-    let done = places(root, path, asked).and_then(|(path, to)| {
+fn copied(root: &Path, places: Places) -> String {
+    let done = places.and_then(|(path, to)| {
         let copied = copy_inside(root, path.as_bytes(), to.as_bytes());
         copied.map(|is| (is, path, to)).map_err(|error| error.to_string())
     });
-    Some(match done {
+    match done {
         Ok((true, path, to)) => format!("COPY: {path} was copied to {to}"),
         Ok((false, path, _)) => format!("COPY: {path} did not exist, so there is no copy"),
         Err(why) => format!("COPY has no effect: {why}"),
-    })
+    }
 }
 
-fn patched(git: &Git<'_>, root: &Path, path: Option<&str>, asked: &RollbackSnapshot) -> String {
-    let done = places(root, path, asked).and_then(|(path, to)| {
+fn patched(git: &Git<'_>, root: &Path, places: Places) -> String {
+    let done = places.and_then(|(path, to)| {
         let patch = git.patch(&path).map_err(|fault| fault.to_string())?;
         let written = crate::snapshots::write_inside(root, to.as_bytes(), &patch);
         written.map(|()| (path, to)).map_err(|error| error.to_string())

@@ -48,10 +48,12 @@ impl Answering {
         let mut own = *said;
         let mut total = SessionTotal::default();
         if said.cost_is_total {
-            total.cost = said.cost_usd.and_then(MicroUsd::from_dollars);
+            // A negative sum is none.
+            let said_usd = said.cost_usd.filter(|sum| *sum >= 0.0);
+            total.cost = said_usd.and_then(MicroUsd::reported);
             // A smaller sum than before is not the conversation's.
             let before = so_far.and_then(|total| total.cost).filter(|before| total.cost >= Some(*before));
-            own.cost_usd = said.cost_usd.map(|sum| (sum - before.map_or(0.0, MicroUsd::dollars)).max(0.0));
+            own.cost_usd = said_usd.map(|sum| (sum - before.map_or(0.0, MicroUsd::dollars)).max(0.0));
         }
         if said.tokens_are_total {
             (total.tokens_input, total.tokens_output) = (said.input, said.output);
@@ -138,6 +140,8 @@ mod tests {
         let before = SessionTotal { cost: Some(MicroUsd(50_000)), ..SessionTotal::default() };
         let (own, _) = answering().used(&said, Some(&before));
         assert_eq!(own.cost_usd, Some(0.01));
+        let negative = Usage { cost_usd: Some(-1.0), ..said };
+        assert_eq!(answering().used(&negative, None).0.cost_usd, None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use contract::aop::event::{Body, EventKind, Progress, ProgressUpdate};
 use contract::aop::response::{CostTracking, Response};
+use contract::domain::limits::{REPORTED_TOKENS_MAX, RETRY_AFTER_MAX};
 use contract::domain::money::MicroUsd;
 use contract::domain::price::Tokens;
 use contract::domain::time::human_duration;
@@ -123,9 +124,9 @@ impl Reported {
         let used = tracking.and_then(|t| match (t.tokens_input, t.tokens_output) {
             (None, None) => None,
             (input, output) => Some(Tokens {
-                input: input.unwrap_or(0),
-                output: output.unwrap_or(0),
-                cached_input: cached(t).unwrap_or(0),
+                input: believed(input),
+                output: believed(output),
+                cached_input: believed(cached(t)),
             }),
         });
         let cost = tracking.and_then(|t| t.actual_cost_usd.or(t.estimated_cost_usd));
@@ -133,12 +134,19 @@ impl Reported {
         let extensions = response.error_details.as_ref().and_then(|details| details.extensions.as_ref());
         let retry_after = extensions.and_then(|extensions| extensions.get(RETRY_AFTER_EXTENSION));
         Self {
-            cost: cost.and_then(MicroUsd::from_dollars),
+            cost: cost.and_then(MicroUsd::reported),
             tokens: used.as_ref().map(Tokens::total),
             used,
             model: Some(response.agent.model.clone()),
             summary: summary.map(|summary| hidden.clean(summary).into_owned()),
-            retry_after_ms: retry_after.and_then(Value::as_u64),
+            retry_after_ms: retry_after.and_then(Value::as_u64).map(|millis| millis.min(RETRY_AFTER_MS_MAX)),
         }
     }
+}
+
+/// A wait that is longer is shortened in any case.
+const RETRY_AFTER_MS_MAX: u64 = RETRY_AFTER_MAX.as_millis() as u64;
+
+fn believed(tokens: Option<u64>) -> u64 {
+    tokens.unwrap_or(0).min(REPORTED_TOKENS_MAX)
 }

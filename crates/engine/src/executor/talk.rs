@@ -2,7 +2,7 @@
 
 use contract::aop::codes::Code;
 use contract::aop::limits::ACTIONS_SOFT;
-use contract::domain::limits::AGENT_SESSION_BYTES_MAX;
+use contract::domain::limits::{AGENT_SESSION_BYTES_MAX, REPORTED_TOKENS_MAX};
 use serde_json::Value;
 
 use super::repeats::Repeats;
@@ -131,5 +131,5 @@ const ACTION_CHARS_MAX: usize = 300;
 /// The sum of numbers among the fields; `None` if none of them is there.
 pub(super) fn sum(value: &Value, fields: &[&str]) -> Option<u64> {
     let numbers = fields.iter().filter_map(|field| value.pointer(field).and_then(Value::as_u64));
-    numbers.reduce(u64::saturating_add)
+    numbers.reduce(u64::saturating_add).map(|sum| sum.min(REPORTED_TOKENS_MAX))
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use contract::aop::codes::Code;
 use contract::domain::attempt::Limited;
+use contract::domain::limits::LIMIT_RESET_MAX;
 use contract::domain::time::{Timestamp, parse_duration};
 
 /// Something went wrong between a program and its model, as the program tells it.
@@ -146,7 +147,8 @@ impl Trouble {
         }
         let after = self.wait.map(|wait| now.plus(wait));
         let until = reset_in(&self.words).or(after).or_else(|| reset_at(&self.words, now));
-        Some(Limited { resource: resource.to_owned(), until, reason })
+        let is_believed = |until: &Timestamp| until.since(now) <= LIMIT_RESET_MAX;
+        Some(Limited { resource: resource.to_owned(), until: until.filter(is_believed), reason })
     }
 }
 
@@ -284,10 +286,10 @@ mod tests {
         );
         assert_eq!(until("429, try again in 20 seconds"), Some(Timestamp::from_millis(1_020_000)));
         assert_eq!(until(r#"quota {"retryDelay":"34s"}"#), Some(Timestamp::from_millis(1_034_000)));
-        assert_eq!(
-            until("Claude AI usage limit reached|1763400000"),
-            Some(Timestamp::from_millis(1_763_400_000_000))
-        );
+        assert_eq!(until("Claude AI usage limit reached|90000"), Some(Timestamp::from_millis(90_000_000)));
+        for far in ["usage limit reached|253402300799", "429, retry after 18446744073709551615 seconds"] {
+            assert_eq!(until(far), None, "{far}");
+        }
         assert_eq!(until("rate limit"), None);
         // It is 00:16:40.
         let at = |hour: i64, minute: i64| Some(Timestamp::from_millis((hour * 60 + minute) * 60_000));

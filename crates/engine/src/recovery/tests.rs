@@ -1,5 +1,4 @@
 use super::*;
-use contract::domain::check::Expects;
 
 fn seen(passed: bool) -> CheckSeen {
     CheckSeen {
@@ -17,12 +16,21 @@ fn seen(passed: bool) -> CheckSeen {
 
 #[test]
 fn checks_decide_first_then_what_the_plan_calls_safe_then_a_person() {
-    assert_eq!(decide(1, &[seen(true)], false), Decision::Verified);
-    assert_eq!(decide(2, &[seen(true)], true), Decision::Rerun);
-    assert_eq!(decide(1, &[seen(false)], false), Decision::Parked);
+    assert_eq!(decide(1, &[seen(true)], (true, false)), Decision::Verified);
+    assert_eq!(decide(2, &[seen(true)], (true, true)), Decision::Rerun);
+    assert_eq!(decide(1, &[seen(false)], (true, false)), Decision::Parked);
     // A task without checks is never proved to be finished.
-    assert_eq!(decide(0, &[], false), Decision::Parked);
-    assert_eq!(decide(0, &[], true), Decision::Rerun);
+    assert_eq!(decide(0, &[], (false, false)), Decision::Parked);
+    assert_eq!(decide(0, &[], (false, true)), Decision::Rerun);
+}
+
+#[test]
+fn a_file_that_exists_does_not_show_that_interrupted_work_was_finished() {
+    let exists = Check { expects: Expects::FileExists, ..Check::of_arguments(vec!["out".to_owned()]) };
+    let passes = Check::of_arguments(vec!["true".to_owned()]);
+    assert!(!shows_the_end(&[exists.clone()]) && shows_the_end(&[exists, passes]));
+    assert_eq!(decide(1, &[seen(true)], (false, true)), Decision::Rerun);
+    assert_eq!(decide(1, &[seen(true)], (false, false)), Decision::Parked);
 }
 
 #[test]

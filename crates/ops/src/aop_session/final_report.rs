@@ -12,6 +12,7 @@ use contract::domain::money::MicroUsd;
 use contract::domain::run::Run;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
+use contract::domain::text::counted;
 use contract::json::Value;
 
 use super::costs::{cost, costs};
@@ -125,17 +126,24 @@ pub(super) fn signal(task: &Task) -> Option<FinalSignal> {
     }
 }
 
+/// How a session is called in one word.
+pub(crate) fn word(status: &SessionStatus) -> &'static str {
+    if status.state == State::InProgress { status.state.as_str() } else { status.final_signal.as_str() }
+}
+
 fn status(nodes: &[Node<'_>], ended: &[FinalSignal]) -> SessionStatus {
     let open = nodes.len() - ended.len();
     let status = SessionStatus::of(ended);
     if open == 0 {
         return status;
     }
-    SessionStatus {
-        state: State::InProgress,
-        message: Some(format!("{open} TASKs have not ended")),
-        ..status
-    }
+    // What has not ended has not succeeded.
+    let final_signal = match status.final_signal {
+        FinalSignal::Success => FinalSignal::PartialSuccess,
+        other => other,
+    };
+    let message = Some(format!("not ended: {}", counted(open, "TASK")));
+    SessionStatus { state: State::InProgress, final_signal, message, ..status }
 }
 
 fn outcome(node: &Node<'_>) -> TaskOutcome {

@@ -33,7 +33,7 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub session_id: String,
-    /// `SUCCESS`, `PARTIAL_SUCCESS` or `FAILURE` by what has ended so far.
+    /// `IN_PROGRESS` until all have ended, then `SUCCESS`, `PARTIAL_SUCCESS` or `FAILURE`.
     pub final_signal: String,
     /// Oldest first.
     pub runs: Vec<Brief>,
@@ -51,7 +51,7 @@ pub fn show(cx: &mut Context, request: &Request) -> Result<Answer> {
         runs.push(Brief { state: crate::run::shown_state(cx, run), ..Brief::from(run) });
     }
     let graph: DelegationGraph = report.delegation_graph.unwrap_or_default();
-    let signal = report.session_status.map(|status| status.final_signal.as_str().to_owned());
+    let signal = report.session_status.map(|status| final_report::word(&status).to_owned());
     Ok(Answer {
         session_id: whole.session_id,
         final_signal: signal.unwrap_or_default(),
