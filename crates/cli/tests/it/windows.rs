@@ -40,7 +40,12 @@ fn refused_once(words: &str) -> Cli {
 
 /// Lets a provider refuse work for an hour, whatever is on the path.
 pub(crate) fn limited(cli: &Cli) {
-    let script = cli.scratch().write("refused.sh", format!("cat > /dev/null\n{}\n", refused(LATE)));
+    limited_by(cli, LATE);
+}
+
+/// The same in these words.
+pub(crate) fn limited_by(cli: &Cli, words: &str) {
+    let script = cli.scratch().write("refused.sh", format!("cat > /dev/null\n{}\n", refused(words)));
     let config = format!("[executor.claude]\ncommand = {}\n", json!(["sh", script]));
     cli.scratch().write("home/.config/writ/config.toml", config);
     let document = plan([asked("claude")]).to_string();

@@ -44,37 +44,68 @@ fn has_canary(text: &str) -> bool {
     [NEEDLE, HEX_NEEDLE].iter().any(|needle| text.contains(needle))
 }
 
-/// Every request with a canary in one place: in each text, each list and each map of the sample, inside texts that are
-/// documents, and in the fields that the schema has and the sample has not.
-fn planted(request: &Value, schema: &Value) -> Vec<Value> {
+/// A place in a request, and the canary that comes there.
+struct Plant {
+    path: String,
+    how: How,
+}
+
+enum How {
+    Replace(Value),
+    /// After the text that is there.
+    Append(Value),
+    Push(Value),
+    Field(String, Value),
+    /// In the document that the text is.
+    Inside(Box<Plant>),
+}
+
+impl Plant {
+    fn new(path: &str, how: How) -> Self {
+        Self { path: path.to_owned(), how }
+    }
+
+    /// The request with the canary. `None` if this request has no such place.
+    fn planted(&self, request: &Value) -> Option<Value> {
+        let mut planted = request.clone();
+        let place = planted.pointer_mut(&self.path)?;
+        match &self.how {
+            How::Replace(secret) => *place = secret.clone(),
+            How::Append(secret) => *place = json!(format!("{}/{}", place.as_str()?, secret.as_str()?)),
+            How::Push(secret) => place.as_array_mut()?.push(secret.clone()),
+            How::Field(name, secret) => {
+                place.as_object_mut()?.insert(name.clone(), secret.clone());
+            }
+            How::Inside(plant) => {
+                let document = serde_json::from_str(place.as_str()?).ok()?;
+                *place = json!(plant.planted(&document)?.to_string());
+            }
+        }
+        Some(planted)
+    }
+}
+
+/// Every place for a canary: in each text, each list and each map of the sample, inside texts that are documents, and in
+/// the fields that the schema has and the sample has not. Values of the sample are not in it, so that it fits every
+/// request that is made in the same way: to make it anew for each one took most of the time.
+fn plants(request: &Value, schema: &Value) -> Vec<Plant> {
     let mut made = Vec::new();
     for path in mutation::paths(request, String::new()) {
+        let mut plant = |how| made.push(Plant::new(&path, how));
         match request.pointer(&path) {
             Some(Value::String(text)) => {
-                let longer = forms().into_iter().map(|form| match &form {
-                    Value::String(secret) => json!(format!("{text}/{secret}")),
-                    _ => form,
-                });
-                let all: Vec<Value> = forms().into_iter().chain(longer).chain(inside(text)).collect();
-                made.extend(
-                    all.into_iter().map(|other| mutation::with(request, &path, |place| *place = other)),
-                );
+                forms().map(How::Replace).into_iter().for_each(&mut plant);
+                forms().map(How::Append).into_iter().for_each(&mut plant);
+                let inside = inside(text).into_iter();
+                inside.map(|other| How::Inside(Box::new(other))).for_each(&mut plant);
             }
-            Some(Value::Array(_)) => made.extend(forms().map(|form| {
-                mutation::with(request, &path, |place| place.as_array_mut().unwrap().push(form))
-            })),
+            Some(Value::Array(_)) => forms().map(How::Push).into_iter().for_each(&mut plant),
             Some(Value::Object(_)) => {
-                made.push(mutation::with(request, &path, |place| place[canary()] = json!(1)));
-                made.push(mutation::with(request, &path, |place| {
-                    place["password"] = json!(NEEDLE.repeat(3));
-                }));
-                made.push(mutation::with(request, &path, |place| {
-                    place["x_any"] = json!([{canary(): canary()}]);
-                }));
+                plant(How::Field(canary(), json!(1)));
+                plant(How::Field("password".to_owned(), json!(NEEDLE.repeat(3))));
+                plant(How::Field("x_any".to_owned(), json!([{canary(): canary()}])));
             }
-            Some(Value::Null) => {
-                made.extend(forms().map(|form| mutation::with(request, &path, |place| *place = form)));
-            }
+            Some(Value::Null) => forms().map(How::Replace).into_iter().for_each(&mut plant),
             Some(Value::Bool(_) | Value::Number(_)) | None => {}
         }
     }
@@ -82,17 +113,17 @@ fn planted(request: &Value, schema: &Value) -> Vec<Value> {
         let Some(Value::Object(fields)) = request.pointer(&path) else { continue };
         for name in names_at(schema, &path).into_iter().filter(|name| !fields.contains_key(name)) {
             for form in forms().into_iter().chain([json!([canary()]), json!({canary(): canary()})]) {
-                made.push(mutation::with(request, &path, |place| place[&name] = form));
+                made.push(Plant::new(&path, How::Field(name.clone(), form)));
             }
         }
     }
     made
 }
 
-/// The documents that a text is, with a canary in each of their fields.
-fn inside(text: &str) -> Vec<Value> {
+/// The places in the document that a text is.
+fn inside(text: &str) -> Vec<Plant> {
     let Ok(document @ Value::Object(_)) = serde_json::from_str(text) else { return Vec::new() };
-    planted(&document, &Value::Null).into_iter().map(|document| json!(document.to_string())).collect()
+    plants(&document, &Value::Null)
 }
 
 /// The names of fields that a schema has at a path, wherever they are defined.
@@ -158,10 +189,10 @@ fn plant(sample: &Sample, from: usize, step: usize) -> usize {
     let mut crew = Crew::new();
     let (_, request) = (sample.prepare)(&mut crew);
     let mut refused = 0;
-    for number in (from..planted(&request, &schema).len()).step_by(step) {
+    for plant in plants(&request, &schema).iter().skip(from).step_by(step) {
         crew.move_on();
         let (key, request) = (sample.prepare)(&mut crew);
-        let Some(request) = planted(&request, &schema).into_iter().nth(number) else { continue };
+        let request = plant.planted(&request).expect("BUG: a sample always has the same places");
         let called = (entry.call)(&mut crew.world.cx, key.as_ref(), request.clone());
         let Err(error) = called else { continue };
         let said = format!("{error} {:?} {}", error.hint, error.details).to_lowercase();
@@ -182,10 +213,10 @@ fn plant(sample: &Sample, from: usize, step: usize) -> usize {
 /// The first planted request that leaves the canary in a file.
 fn culprit(sample: &Sample, schema: &Value, from: usize, step: usize) -> String {
     let (_, request) = (sample.prepare)(&mut Crew::new());
-    for number in (from..planted(&request, schema).len()).step_by(step) {
+    for plant in plants(&request, schema).iter().skip(from).step_by(step) {
         let mut crew = Crew::new();
         let (key, request) = (sample.prepare)(&mut crew);
-        let request = planted(&request, schema).swap_remove(number);
+        let request = plant.planted(&request).expect("BUG: a sample always has the same places");
         let called = (sample.entry().call)(&mut crew.world.cx, key.as_ref(), request.clone());
         let found = [holding(crew.world.temp.scratch().path()), holding(working_directory())].concat();
         if !found.is_empty() {
@@ -196,7 +227,7 @@ fn culprit(sample: &Sample, schema: &Value, from: usize, step: usize) -> String 
 }
 
 /// So many tests share the requests, because one alone would take too long.
-const PARTS: usize = 12;
+const PARTS: usize = 36;
 
 fn part(number: usize) {
     let changing = samples().filter(|sample| sample.entry().effect.mutates());
@@ -233,6 +264,30 @@ parts! {
     a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_9: 9,
     a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_10: 10,
     a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_11: 11,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_12: 12,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_13: 13,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_14: 14,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_15: 15,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_16: 16,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_17: 17,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_18: 18,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_19: 19,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_20: 20,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_21: 21,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_22: 22,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_23: 23,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_24: 24,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_25: 25,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_26: 26,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_27: 27,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_28: 28,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_29: 29,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_30: 30,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_31: 31,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_32: 32,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_33: 33,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_34: 34,
+    a_secret_in_any_field_of_any_verb_is_in_no_file_of_the_store_part_35: 35,
 }
 
 #[test]
