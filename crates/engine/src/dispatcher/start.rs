@@ -70,7 +70,7 @@ impl Dispatcher<'_> {
         let at = self.cx.now().at;
         let attempt = self.new_attempt(task, number, &selected);
         let dispatch = self.dispatch(task, number, &selected, &shaped.brief);
-        let hold = match self.enter_clone(task, &attempt.id)? {
+        let _hold = match self.enter_clone(task, &attempt.id)? {
             Ok(hold) => hold,
             Err(reason) => return self.leave_unstarted(task, reason, mark),
         };
@@ -90,8 +90,6 @@ impl Dispatcher<'_> {
                 return self.refresh(task);
             }
         }
-        // The store has the attempt now, which keeps its clone.
-        drop(hold);
         self.pipeline.forget_answers(Some(task));
         self.refresh(task)?;
         self.waits_no_more(task);
