@@ -55,7 +55,7 @@ fn cost(micros: i64) -> Amount {
 }
 
 impl Tree {
-    /// A run of tasks with these budgets. Those of `shell` use no model.
+    /// A run of tasks with these budgets, each with whether it uses a model.
     fn new(limit: i64, tasks: &[(i64, bool)]) -> Self {
         let mut tree = Self { world: World::new(), runs: Vec::new(), jobs: Vec::new(), count: 0 };
         tree.submit(None, Some(limit), tasks);
