@@ -189,6 +189,31 @@ impl Budget {
         self.share().map(|_| Amount { cost, tokens: self.tokens.unwrap_or(limits::AMOUNT_MAX) })
     }
 
+    /// The part of an amount that this budget limits: money, tokens, both or nothing.
+    #[must_use]
+    pub fn limited(&self, amount: Amount) -> Amount {
+        Amount {
+            cost: self.cost.map_or(MicroUsd(0), |_| amount.cost),
+            tokens: self.tokens.map_or(0, |_| amount.tokens),
+        }
+    }
+
+    /// What remains of it after an amount was used.
+    #[must_use]
+    pub fn without(&self, used: Amount) -> Budget {
+        let left = self.share().unwrap_or_default().minus(used).at_least_nothing();
+        Budget { cost: self.cost.map(|_| left.cost), tokens: self.tokens.map(|_| left.tokens) }
+    }
+
+    /// The smaller of the two, for money and tokens each on their own.
+    #[must_use]
+    pub fn within(&self, other: Budget) -> Budget {
+        Budget {
+            cost: self.cost.into_iter().chain(other.cost).min(),
+            tokens: self.tokens.into_iter().chain(other.tokens).min(),
+        }
+    }
+
     /// What has to be reserved for it; `None` if it has no amount.
     pub fn share(&self) -> Option<Amount> {
         let said = self.cost.is_some() || self.tokens.is_some();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use contract::domain::attempt::{CostBasis, Limited, NewAttempt, SessionTotal, Taken};
 use contract::domain::check::CheckSeen;
+use contract::domain::crew::budget::Delegated;
 use contract::domain::outside::Outside;
 use contract::domain::time::Timestamp;
 use contract::secrets::Hidden;
@@ -49,6 +50,8 @@ pub(crate) struct Live {
     pub(crate) inputs: InputDigests,
     /// What its RESPONSE claims, beside what was seen.
     pub(crate) claims: Claims,
+    /// What the runs that its task started had used when it ended.
+    pub(crate) delegated: Delegated,
     /// How its cost is known; `None` if it is not.
     pub(crate) cost_basis: Option<CostBasis>,
     pub(crate) seen: Vec<CheckSeen>,

@@ -3,6 +3,7 @@
 pub mod abort;
 pub mod audit;
 mod costs;
+mod delegated_costs;
 pub mod final_report;
 mod graph;
 pub mod list;
@@ -17,12 +18,15 @@ use contract::domain::task::Task;
 
 use crate::context::Context;
 use crate::error::{Error, Result};
+use delegated_costs::{DelegatedCosts, delegated_costs};
 
 /// A session with everything in it.
 pub(crate) struct Whole {
     pub(crate) session_id: String,
     /// Oldest first, each with its tasks in the order of the plan and their attempts.
     pub(crate) runs: Vec<(Run, Vec<(Task, Vec<Attempt>)>)>,
+    /// What the runs cost that its tasks started.
+    pub(crate) delegated: DelegatedCosts,
 }
 
 /// Reads a session by its id.
@@ -41,5 +45,6 @@ pub(crate) fn whole(cx: &mut Context, session_id: &str) -> Result<Whole> {
         return Err(Error::not_found("session", session_id).hint("`writ session list` lists sessions"));
     }
     runs.reverse();
-    Ok(Whole { session_id: session_id.to_owned(), runs })
+    let delegated = delegated_costs(&tx, &runs)?;
+    Ok(Whole { session_id: session_id.to_owned(), runs, delegated })
 }

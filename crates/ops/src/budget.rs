@@ -4,12 +4,13 @@ pub mod set;
 pub mod settle;
 pub mod show;
 
-use contract::domain::crew::budget::{Amount, Purse};
+use contract::domain::crew::budget::{Amount, Delegated, Purse};
 use contract::domain::task::Task;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::context::Context;
+use crate::crew::loans;
 use crate::error::Result;
 
 /// A run's budget in its four parts: `limit = free + reserved + spent + withheld`. Answers of older versions have no
@@ -34,6 +35,11 @@ pub fn is_settled(cx: &mut Context, task: &Task) -> Result<bool> {
     let Some(part) = &task.part else { return Ok(false) };
     let tx = cx.store.read()?;
     Ok(tx.purse(&part.run_id)?.is_some() && tx.withheld_reservations(&task.id)?.is_empty())
+}
+
+/// What the runs that a task started use of its budget.
+pub fn delegated(cx: &mut Context, task: &Task) -> Result<Delegated> {
+    loans::delegated(&cx.store.read()?, task)
 }
 
 fn cost_unit() -> String {

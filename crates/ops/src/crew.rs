@@ -10,6 +10,7 @@ pub mod document;
 pub(crate) mod done;
 pub(crate) mod grants;
 pub(crate) mod ledger_state;
+pub(crate) mod loans;
 pub(crate) mod lock_claims;
 pub mod meanwhile;
 mod owner;

@@ -229,6 +229,9 @@ fn what_a_crew_holds_is_looked_up() {
     looks_up(&tx, "the highest token", |tx| assert_eq!(tx.fencing_of_run(&id(1)).unwrap(), 0));
     looks_up(&tx, "deltas", |tx| drop(tx.applied_deltas(&id(1)).unwrap()));
     looks_up(&tx, "a purse", |tx| assert_eq!(tx.purse(&id(1)).unwrap(), None));
+    looks_up(&tx, "delegated amounts", |tx| assert!(tx.delegated("corr", &id(1)).unwrap().used().is_zero()));
+    looks_up(&tx, "booked amounts", |tx| assert!(tx.booked(&id(1), &id(1)).unwrap().is_zero()));
+    looks_up(&tx, "runs of a work item", |tx| drop(tx.runs_of_corr("corr", 5).unwrap()));
     looks_up(&tx, "reservations", |tx| drop(tx.open_reservations(&id(1)).unwrap()));
     looks_up(&tx, "withheld amounts", |tx| drop(tx.withheld_reservations(&id(1)).unwrap()));
     looks_up(&tx, "an approval", |tx| drop(tx.approval(&id(1)).unwrap()));

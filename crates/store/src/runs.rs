@@ -90,6 +90,19 @@ impl Tx<'_> {
         Ok(runs)
     }
 
+    /// The runs of one work item, newest first.
+    pub fn runs_of_corr(&self, corr: &str, limit: usize) -> Result<Vec<Run>> {
+        let sql =
+            format!("SELECT {COLUMNS} FROM runs WHERE corr = ?1 ORDER BY created_at DESC, id DESC LIMIT ?2");
+        let mut statement = self.prepare(&sql)?;
+        let mut found = statement.query(params![corr, rows(limit)])?;
+        let mut runs = Vec::new();
+        while let Some(row) = found.next()? {
+            runs.push(run_of(row)?);
+        }
+        Ok(runs)
+    }
+
     /// The newest runs of all AOP sessions as session, run and time, newest first. Reads only the index.
     pub fn newest_of_sessions(&self, limit: usize) -> Result<Vec<(String, String, Timestamp)>> {
         let mut statement = self.prepare(

@@ -55,6 +55,7 @@ mod memory;
 mod money;
 mod names;
 mod namespaces;
+mod nested_money;
 mod network;
 mod new_user;
 mod old_stores;

@@ -4,6 +4,7 @@ use crate::aop::codes::Code;
 use crate::aop::effective::model::{is_critical, is_triggered};
 use crate::aop::task::FallbackTrigger;
 use crate::domain::attempt::{Attempt, AttemptState, Outcome};
+use crate::domain::crew::budget::{Amount, Delegated};
 use crate::domain::limits::LIMITED_ATTEMPTS_MAX;
 use crate::domain::money::MicroUsd;
 
@@ -35,10 +36,33 @@ pub enum GivenUp {
 /// Why a budget allows no further attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overspent {
-    Cost { spent: MicroUsd, max: MicroUsd },
-    Tokens { spent: i64, max: i64 },
-    UnknownCost { attempt: i64, max: MicroUsd },
-    UnknownTokens { attempt: i64, max: i64 },
+    Cost {
+        spent: MicroUsd,
+        max: MicroUsd,
+    },
+    Tokens {
+        spent: i64,
+        max: i64,
+    },
+    UnknownCost {
+        attempt: i64,
+        max: MicroUsd,
+    },
+    UnknownTokens {
+        attempt: i64,
+        max: i64,
+    },
+    /// Runs that the task started did not report all that they spent.
+    WithheldCost {
+        spent: MicroUsd,
+        withheld: MicroUsd,
+        max: MicroUsd,
+    },
+    WithheldTokens {
+        spent: i64,
+        withheld: i64,
+        max: i64,
+    },
 }
 
 impl GivenUp {
@@ -74,14 +98,25 @@ impl Overspent {
                 "nobody knows how many tokens attempt {attempt} used, and the budget is {max}, so it is not tried \
                  again; say it with `writ budget settle`"
             ),
+            Overspent::WithheldCost { spent, withheld, max } => format!(
+                "{spent} of its budget of {max} is spent, and {withheld} is withheld for runs that it started, so it is \
+                 not tried again; say what they cost with `writ budget settle`"
+            ),
+            Overspent::WithheldTokens { spent, withheld, max } => format!(
+                "{spent} of its budget of {max} tokens are used, and {withheld} are withheld for runs that it started, so \
+                 it is not tried again; say what they used with `writ budget settle`"
+            ),
         }
     }
 
-    /// Whether a person can still say what was spent.
+    /// Whether a person can still say what an attempt spent.
     pub fn is_unknown(self) -> bool {
         match self {
             Overspent::UnknownCost { .. } | Overspent::UnknownTokens { .. } => true,
-            Overspent::Cost { .. } | Overspent::Tokens { .. } => false,
+            Overspent::Cost { .. }
+            | Overspent::Tokens { .. }
+            | Overspent::WithheldCost { .. }
+            | Overspent::WithheldTokens { .. } => false,
         }
     }
 }
@@ -95,21 +130,18 @@ pub struct Standing {
     pub failures: u32,
     /// How often it was ended by a rate limit without using up a retry.
     pub parkings: u32,
-    /// What follows the last attempt, if that failed.
+    /// What follows the last attempt. `None` if that has not failed, or there was none.
     pub choice: Option<Choice>,
-    /// What its attempts are known to have cost.
+    /// What its attempts are known to have cost, with the runs that they started.
     pub cost: MicroUsd,
     pub tokens: i64,
+    /// What those runs may have spent and did not report.
+    pub withheld: Amount,
     /// The first attempt that failed without saying what it cost, and the same for tokens.
     pub unknown_cost: Option<i64>,
     pub unknown_tokens: Option<i64>,
     /// Everything was tried before; what follows is what a person asked for.
     pub was_given_up: bool,
-}
-
-/// What follows the last attempt of a task. `None` if that has not failed, or there was none.
-pub fn next_choice(spec: &PlanTask, attempts: &[Attempt]) -> Option<Choice> {
-    standing(spec, attempts).choice
 }
 
 /// Follows the attempts of a task from the first to the last. The way through the alternatives never goes back.
@@ -118,6 +150,20 @@ pub fn standing(spec: &PlanTask, attempts: &[Attempt]) -> Standing {
 }
 
 impl Standing {
+    /// Adds what the runs that the task started have used up to now. Earlier choices were made when they had used less.
+    #[must_use]
+    pub fn with_delegated(mut self, budget: Budget, delegated: Delegated) -> Self {
+        let Amount { cost, tokens } = Amount { cost: self.cost, tokens: self.tokens }.plus(delegated.spent);
+        (self.cost, self.tokens, self.withheld) = (cost, tokens, delegated.withheld);
+        if matches!(self.choice, Some(Choice::Retry | Choice::Alternative(_)))
+            && let Some(overspent) = self.overspent(budget)
+        {
+            self.choice = Some(Choice::GiveUp(GivenUp::OverBudget(overspent)));
+            self.was_given_up = true;
+        }
+        self
+    }
+
     fn after(mut self, spec: &PlanTask, attempt: &Attempt) -> Self {
         let alternative = attempt.begun.alternative.and_then(|index| usize::try_from(index).ok());
         if alternative != self.alternative {
@@ -210,12 +256,21 @@ impl Standing {
             if self.cost >= max && self.cost.0 > 0 {
                 return Some(Overspent::Cost { spent: self.cost, max });
             }
+            let (spent, withheld) = (self.cost, self.withheld.cost);
+            if withheld.0 > 0 && spent.0.saturating_add(withheld.0) >= max.0 {
+                return Some(Overspent::WithheldCost { spent, withheld, max });
+            }
         }
         let max = budget.tokens?;
         if let Some(attempt) = self.unknown_tokens {
             return Some(Overspent::UnknownTokens { attempt, max });
         }
-        (self.tokens >= max && self.tokens > 0).then_some(Overspent::Tokens { spent: self.tokens, max })
+        if self.tokens >= max && self.tokens > 0 {
+            return Some(Overspent::Tokens { spent: self.tokens, max });
+        }
+        let (spent, withheld) = (self.tokens, self.withheld.tokens);
+        let is_used_up = withheld > 0 && spent.saturating_add(withheld) >= max;
+        is_used_up.then_some(Overspent::WithheldTokens { spent, withheld, max })
     }
 }
 

@@ -216,6 +216,7 @@ impl Dispatcher<'_> {
             }
             Some(Stopped::Timeout | Stopped::Silence) | None => {
                 self.compare_claims(task, &mut live);
+                live.delegated = ops::budget::delegated(self.cx, &self.tasks[task])?;
                 match self.judge(task, &live) {
                     Some(judgment) => {
                         self.pipeline.forget_answers(Some(task));

@@ -6,7 +6,7 @@ use contract::aop::Code;
 use contract::aop::response::FinalSignal;
 use contract::domain::attempt::{Attempt, AttemptState, Outcome};
 use contract::domain::report::CheckpointSeen;
-use contract::plan::choice::{Choice, GivenUp, next_choice};
+use contract::plan::choice::{Choice, GivenUp, standing};
 use ops::run::journal::Entry;
 
 use super::Dispatcher;
@@ -37,7 +37,8 @@ impl Dispatcher<'_> {
             outcome: Some(outcome.clone()),
             rollback: None,
         });
-        next_choice(&self.part(task).spec, &attempts)
+        let spec = &self.part(task).spec;
+        standing(spec, &attempts).with_delegated(spec.budget, live.delegated).choice
     }
 
     /// How an attempt ended, and what was observed.

@@ -165,7 +165,12 @@ impl Dispatcher<'_> {
         withheld.extend(checkpoint::tolerated(&part.spec.checkpoints, &live.seen));
         let checkpoints = checkpoint::seen(&part.spec.checkpoints, &live.seen);
         let findings = live.claims.report.as_ref().map_or(&[][..], |report| &report.findings);
-        let before = standing(&part.spec, &self.attempts[task]);
+        let before =
+            standing(&part.spec, &self.attempts[task]).with_delegated(part.spec.budget, live.delegated);
+        // Runs that it started are known to have spent this, whatever it says about itself.
+        let has_delegated = !live.delegated.spent.is_zero();
+        let cost = live.reported.cost.or(has_delegated.then_some(MicroUsd(0)));
+        let tokens = live.reported.tokens.or(has_delegated.then_some(0));
         let member = &stack.verify;
         let verified = self.pipeline.run(member, Some(task), now_ms, || {
             // Nothing has run since the last check, so the tree is still the one that was seen after it.
@@ -180,8 +185,9 @@ impl Dispatcher<'_> {
                 checks_expected: part.spec.checks.len(),
                 budget: part.spec.budget,
                 attempts: self.attempts[task].len().saturating_add(1),
-                cost: live.reported.cost.map(|cost| MicroUsd(cost.0.saturating_add(before.cost.0))),
-                tokens: live.reported.tokens.map(|tokens| tokens.saturating_add(before.tokens)),
+                has_delegated,
+                cost: cost.map(|cost| MicroUsd(cost.0.saturating_add(before.cost.0))),
+                tokens: tokens.map(|tokens| tokens.saturating_add(before.tokens)),
                 cost_basis: live.cost_basis.as_ref(),
                 tree_digest: tree.as_deref(),
                 withheld: &withheld,

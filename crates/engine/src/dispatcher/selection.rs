@@ -123,10 +123,10 @@ impl Dispatcher<'_> {
 
     /// Why the budget of a task allows no further attempt. What a person settled is known.
     pub(super) fn overspent(&mut self, task: usize) -> Result<Option<Overspent>> {
+        let delegated = ops::budget::delegated(self.cx, &self.tasks[task])?;
         let spec = &self.part(task).spec;
-        let Some(overspent) = standing(spec, &self.attempts[task]).overspent(spec.budget) else {
-            return Ok(None);
-        };
+        let standing = standing(spec, &self.attempts[task]).with_delegated(spec.budget, delegated);
+        let Some(overspent) = standing.overspent(spec.budget) else { return Ok(None) };
         let is_settled = overspent.is_unknown() && ops::budget::is_settled(self.cx, &self.tasks[task])?;
         Ok(Some(overspent).filter(|_| !is_settled))
     }

@@ -11,6 +11,7 @@ use contract::aop::fallback::Reason;
 use contract::aop::header::AOP_VERSION;
 use contract::domain::attempt::{Dispatch, NewAttempt, Taken};
 use contract::domain::confinement::{GitUse, SandboxMode};
+use contract::domain::crew::budget::Delegated;
 use contract::domain::id::mint;
 use contract::domain::limits;
 use contract::domain::status::Status;
@@ -294,6 +295,7 @@ impl Dispatcher<'_> {
             door: None,
             heartbeat: None,
             parkings: 0,
+            delegated: Delegated::default(),
             overruled: self.wanted(task).overruled(&self.part(task).spec),
         };
         self.live.insert(task, live);

@@ -72,6 +72,8 @@ pub(crate) struct VerifyFacts<'s> {
     pub(crate) budget: Budget,
     /// How many attempts there were, with this one.
     pub(crate) attempts: usize,
+    /// Whether the costs are also of runs that the attempts started.
+    pub(crate) has_delegated: bool,
     /// What all attempts cost together; `None` if this one did not say it.
     pub(crate) cost: Option<MicroUsd>,
     pub(crate) tokens: Option<i64>,
@@ -197,7 +199,12 @@ fn judge(facts: &VerifyFacts<'_>) -> Verdict {
         let Claim::Failure { code, message } = failure(code, message) else { unreachable!("BUG: a failure") };
         return failed(&code, message);
     }
-    let who = if facts.attempts > 1 { "its attempts together" } else { "it" };
+    let who = match (facts.attempts > 1, facts.has_delegated) {
+        (true, true) => "its attempts and the runs that they started together",
+        (true, false) => "its attempts together",
+        (false, true) => "it and the runs that it started together",
+        (false, false) => "it",
+    };
     if let (Some(cost), Some(max)) = (facts.cost, facts.budget.cost)
         && cost > max
     {

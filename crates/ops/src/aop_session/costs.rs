@@ -4,28 +4,30 @@ use contract::aop::effective;
 use contract::aop::event::CostSummary;
 use contract::domain::money::MicroUsd;
 
+use super::delegated_costs::{plus, reported};
 use super::final_report::Node;
 
-/// What all attempts cost together; `None` if none said.
+/// What a TASK cost with all runs that it started; `None` if nobody said.
+pub(super) fn whole_cost(node: &Node<'_>) -> Option<MicroUsd> {
+    plus(reported(node.attempts), node.delegated.all)
+}
+
+/// The part of it that no other TASK of the session has: the costs of all TASKs are what the session cost.
 pub(super) fn cost(node: &Node<'_>) -> Option<MicroUsd> {
-    let costs = node.attempts.iter().filter_map(|attempt| attempt.outcome.as_ref()?.cost);
-    costs.reduce(|sum, one| MicroUsd(sum.0.saturating_add(one.0)))
+    plus(reported(node.attempts), node.delegated.outside)
 }
 
 /// All costs together, and those of each provider and agent.
 pub(super) fn costs(nodes: &[Node<'_>]) -> CostSummary {
     let mut summary = CostSummary::default();
     let (mut actual, mut estimated) = (None::<MicroUsd>, None::<MicroUsd>);
-    let plus = |sum: Option<MicroUsd>, one: MicroUsd| {
-        Some(MicroUsd(sum.unwrap_or_default().0.saturating_add(one.0)))
-    };
     for node in nodes {
         // What its author expects to be spent at most.
         if let Some(most) = effective::budget(&node.message).cost_max {
-            estimated = plus(estimated, most);
+            estimated = plus(estimated, Some(most));
         }
         let Some(cost) = cost(node) else { continue };
-        actual = plus(actual, cost);
+        actual = plus(actual, Some(cost));
         let target = &node.message.target;
         *summary.by_provider.entry(target.provider.as_str().to_owned()).or_default() += cost.dollars();
         *summary.by_agent.entry(target.agent_name.clone()).or_default() += cost.dollars();

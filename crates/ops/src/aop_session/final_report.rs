@@ -15,7 +15,8 @@ use contract::domain::task::Task;
 use contract::domain::text::counted;
 use contract::json::Value;
 
-use super::costs::{cost, costs};
+use super::costs::{cost, costs, whole_cost};
+use super::delegated_costs::{DelegatedCost, DelegatedCosts};
 use super::graph::graph;
 use super::{Whole, trail};
 use crate::aop_event::AopEvent;
@@ -30,13 +31,14 @@ pub(super) struct Node<'w> {
     pub(super) attempts: &'w [Attempt],
     /// Of its run.
     pub(super) run_depth: u32,
+    pub(super) delegated: DelegatedCost,
 }
 
 /// The report of a session as it is now.
 pub(crate) fn of(whole: &Whole) -> SessionFinalReport {
     let runs: Vec<(&Run, &[(Task, Vec<Attempt>)])> =
         whole.runs.iter().map(|(run, tasks)| (run, tasks.as_slice())).collect();
-    of_runs(&runs)
+    of_runs(&runs, &whole.delegated)
 }
 
 /// The event that a run of a session leaves when it ends. `tasks` are its own, as they are about to be written, and
@@ -69,8 +71,8 @@ pub fn event(
 }
 
 /// The same of runs with their tasks, oldest first.
-fn of_runs(runs: &[(&Run, &[(Task, Vec<Attempt>)])]) -> SessionFinalReport {
-    let nodes = nodes(runs);
+fn of_runs(runs: &[(&Run, &[(Task, Vec<Attempt>)])], delegated: &DelegatedCosts) -> SessionFinalReport {
+    let nodes = nodes(runs, delegated);
     let ended: Vec<FinalSignal> = nodes.iter().filter_map(|node| signal(node.task)).collect();
     let outcomes: Vec<TaskOutcome> = nodes.iter().map(outcome).collect();
     SessionFinalReport {
@@ -85,13 +87,14 @@ fn of_runs(runs: &[(&Run, &[(Task, Vec<Attempt>)])]) -> SessionFinalReport {
 }
 
 /// The newest task of each TASK id, in the order in which they first came.
-fn nodes<'w>(runs: &[(&'w Run, &'w [(Task, Vec<Attempt>)])]) -> Vec<Node<'w>> {
+fn nodes<'w>(runs: &[(&'w Run, &'w [(Task, Vec<Attempt>)])], delegated: &DelegatedCosts) -> Vec<Node<'w>> {
     let mut nodes: Vec<Node<'w>> = Vec::new();
     for (run, tasks) in runs {
         for (task, attempts) in *tasks {
             let message = message_of(task).cloned().and_then(|it| serde_json::from_value::<Message>(it).ok());
             let Some(message) = message else { continue };
-            let node = Node { message, task, attempts, run_depth: run.asked.depth };
+            let delegated = delegated.get(&task.id).copied().unwrap_or_default();
+            let node = Node { message, task, attempts, run_depth: run.asked.depth, delegated };
             let same = nodes.iter().position(|known| known.message.task.task_id == node.message.task.task_id);
             match same {
                 Some(index) => nodes[index] = node,
@@ -157,7 +160,7 @@ fn outcome(node: &Node<'_>) -> TaskOutcome {
         agent: Some(node.message.target.agent_name.clone()),
         attempts: Some(node.attempts.len() as u64),
         error_code: code.filter(|_| node.task.status == Status::Failed).or(skipped),
-        actual_cost_usd: cost(node).map(MicroUsd::dollars),
+        actual_cost_usd: whole_cost(node).map(MicroUsd::dollars),
         duration_seconds: Some(seconds(node)),
         extensions: None,
     }

@@ -16,6 +16,7 @@ use super::Shares;
 use crate::context::{Context, Key};
 use crate::crew::denial::deny;
 use crate::crew::ledger_state::{find_run, uuid};
+use crate::crew::loans;
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::EventWriter;
@@ -134,6 +135,7 @@ fn settle_one(
         let message = format!("Budget settled: {} and {} tokens were spent", spent.cost, spent.tokens);
         let about = crate::task::about(work.tx, task)?;
         work.change(&about, &message, &Change::Crew(change))?;
+        loans::give_back(work, task, &part.run_id, withheld.minus(spent))?;
     }
     Ok(())
 }

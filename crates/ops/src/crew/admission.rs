@@ -15,6 +15,7 @@ use super::conflict::{self, LockConflict};
 use super::denial::deny;
 use super::grants::{self, LockRequest};
 use super::ledger_state::LedgerState;
+use super::loans;
 use crate::error::{Error, Result};
 use crate::limit_window::LimitConflict;
 use crate::record::EventWriter;
@@ -122,7 +123,8 @@ fn token(work: &EventWriter<'_, '_>, admission: &mut Admission) -> Result<i64> {
     }
 }
 
-/// Reserves the share in the budget of the run, and of the runs that started it: they pay for it too.
+/// Reserves the share in the budget of the run, and of the runs that started it: they pay for it too, out of what the
+/// tasks that started it hold.
 fn reserve(
     work: &mut EventWriter<'_, '_>,
     run: &Run,
@@ -130,12 +132,17 @@ fn reserve(
     share: Option<Amount>,
     admission: &mut Admission,
 ) -> Result<std::result::Result<(), Obstacle>> {
+    if let Err(obstacle) = loans::fits(work.tx, run, share.unwrap_or_default())? {
+        return Ok(Err(obstacle));
+    }
     for (position, payer) in payers(work.tx, run)?.into_iter().enumerate() {
+        let kept = loans::take(work, run, &payer, share.unwrap_or_default())?;
         let Some(purse) = work.tx.purse(&payer)? else { continue };
         let amount = match purse.decide_reserve(share) {
             Ok(amount) => amount,
             Err(fault) => {
-                let passes = fault == BudgetFault::Exhausted && share.is_some_and(|s| purse.could_hold(s));
+                let could_hold = |share: Amount| purse.could_hold(share.plus(kept));
+                let passes = fault == BudgetFault::Exhausted && share.is_some_and(could_hold);
                 return Ok(Err(Obstacle::Budget { fault, passes }));
             }
         };

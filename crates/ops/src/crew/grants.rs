@@ -15,6 +15,7 @@ use store::Tx;
 
 use super::conflict::LockConflict;
 use super::denial::refused;
+use super::loans;
 use crate::error::Result;
 use crate::record::EventWriter;
 
@@ -154,13 +155,14 @@ pub(crate) fn let_go(work: &mut EventWriter<'_, '_>, task: &Task, ended: Ended, 
     Ok(())
 }
 
-/// Books the reservations of a task: what was reported is spent, what was not is withheld, the rest is free again.
+/// Books the reservations of a task: what was reported is spent, what was not is withheld, the rest is free again, or
+/// held by the task that started its run.
 pub(crate) fn book(work: &mut EventWriter<'_, '_>, task: &Task, spent: Spent) -> Result<()> {
     for open in work.tx.open_reservations(&task.id)? {
         let Booking { spent, withheld } = spent.of(open.amount);
         let booked = CrewChange::BudgetBooked {
             token: open.token,
-            run_id: open.run_id,
+            run_id: open.run_id.clone(),
             task_id: task.id.clone(),
             reserved: open.amount,
             spent,
@@ -173,6 +175,8 @@ pub(crate) fn book(work: &mut EventWriter<'_, '_>, task: &Task, spent: Spent) ->
         };
         let about = crate::task::about(work.tx, task)?;
         work.change(&about, &message, &Change::Crew(booked))?;
+        let unused = open.amount.minus(spent).minus(withheld);
+        loans::give_back(work, task, &open.run_id, unused)?;
     }
     Ok(())
 }

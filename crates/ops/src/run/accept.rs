@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub use super::aop_submission::AopSubmission;
+use super::delegation;
 use super::submit::Submit;
 use super::tasks::create_tasks;
 use crate::aop_event::{self, AopEvent};
@@ -77,7 +78,8 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Submission) -> Result<Reply
         if let Some(session_id) = request.aop.session_id.as_ref().filter(|_| !request.aop.reopens) {
             refuse_aborted(work.tx, session_id)?;
         }
-        let run = new_run(work, request, environment);
+        let mut run = new_run(work, request, environment);
+        run.plan.budget = delegation::affordable(work.tx, run.parent_task.as_ref(), run.plan.budget)?;
         accept(work, &run, &author, &request.aop.fallbacks)?;
         Ok(Accepted { run_id: run.id, corr: run.corr })
     })

@@ -14,6 +14,7 @@ use store::Tx;
 
 use super::show::message_of;
 use crate::context::Context;
+use crate::crew::loans;
 use crate::error::{Error, Result};
 
 /// A TASK of the session in an earlier run.
@@ -121,8 +122,8 @@ fn of_session(tx: &Tx<'_>, session_id: &str) -> Result<BTreeMap<String, Earlier>
     Ok(found)
 }
 
-/// What the program of a task may start: nothing if its TASK forbids it, and nothing dearer than the task itself.
-pub(super) fn inside(cx: &mut Context, parent: &TaskId, budget: &mut Budget) -> Result<()> {
+/// Refuses what the program of a task starts if its TASK forbids it.
+pub(super) fn inside(cx: &mut Context, parent: &TaskId) -> Result<()> {
     let Some(task) = cx.store.read()?.task(parent)? else { return Ok(()) };
     let Some(part) = &task.part else { return Ok(()) };
     let message = part.spec.aop.clone().map(serde_json::from_value::<contract::aop::Task>);
@@ -134,11 +135,13 @@ pub(super) fn inside(cx: &mut Context, parent: &TaskId, budget: &mut Budget) -> 
             format!("the TASK `{name}` does not set constraints.delegation_allowed, so it starts no runs");
         return Err(Error::aop(ErrorCode::Denied, Code::PermissionDenied, &why));
     }
-    let least = |own: Option<_>, parents: Option<_>| own.into_iter().chain(parents).min();
-    let of_parent = part.spec.budget;
-    budget.cost = least(budget.cost, of_parent.cost);
-    budget.tokens = budget.tokens.into_iter().chain(of_parent.tokens).min();
     Ok(())
+}
+
+/// The budget of a run: no more than what the task that starts it has left.
+pub(super) fn affordable(tx: &Tx<'_>, parent: Option<&TaskId>, budget: Budget) -> Result<Budget> {
+    let Some(task) = parent.map(|id| tx.task(id)).transpose()?.flatten() else { return Ok(budget) };
+    Ok(budget.within(loans::left(tx, &task)?))
 }
 
 fn place(index: usize, count: usize) -> String {

@@ -81,7 +81,7 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ru
         nested::confine(cx, &mut intake, &workspace, ceiling)?;
     }
     if let Some(parent) = &request.parent_task {
-        delegation::inside(cx, parent, &mut intake.plan.budget)?;
+        delegation::inside(cx, parent)?;
     }
     let depth = delegation::depth(cx, &intake, request.depth)?;
     let makes_workspace = intake.kind == DocumentKind::Plan && ceiling.is_none();

@@ -29,6 +29,7 @@ mod limit_windows;
 mod memory;
 mod money;
 mod names;
+mod nested_money;
 mod push;
 mod resume;
 mod rollbacks;

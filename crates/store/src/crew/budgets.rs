@@ -1,6 +1,6 @@
 //! Reads budgets and reservations.
 
-use contract::domain::crew::budget::{Amount, Purse};
+use contract::domain::crew::budget::{Amount, Delegated, Purse};
 use contract::domain::id::Id;
 use contract::domain::money::MicroUsd;
 use contract::domain::run::RunId;
@@ -33,6 +33,33 @@ impl Tx<'_> {
             Ok(Purse { limit: amount(0)?, reserved: amount(2)?, spent: amount(4)?, withheld: amount(6)? })
         });
         Ok(found.optional()?)
+    }
+
+    /// What the runs that a task started use of their budgets. They have the correlation of the task's own run.
+    pub fn delegated(&self, corr: &str, task: &TaskId) -> Result<Delegated> {
+        let mut statement = self.prepare(
+            "SELECT COALESCE(SUM(cost_reserved), 0), COALESCE(SUM(tokens_reserved), 0), COALESCE(SUM(cost_spent), 0),
+             COALESCE(SUM(tokens_spent), 0), COALESCE(SUM(cost_withheld), 0), COALESCE(SUM(tokens_withheld), 0)
+             FROM runs JOIN budgets ON budgets.run_id = runs.id
+             WHERE runs.corr = ?1 AND runs.asked ->> '$.parent_task' = ?2",
+        )?;
+        Ok(statement.query_row([corr, task.as_str()], |row| {
+            let amount = |at: usize| -> rusqlite::Result<Amount> {
+                Ok(Amount { cost: MicroUsd(row.get(at)?), tokens: row.get(at + 1)? })
+            };
+            Ok(Delegated { reserved: amount(0)?, spent: amount(2)?, withheld: amount(4)? })
+        })?)
+    }
+
+    /// What is spent and withheld for a task in the budget of a run.
+    pub fn booked(&self, run: &RunId, task: &TaskId) -> Result<Amount> {
+        let mut statement = self.prepare(
+            "SELECT COALESCE(SUM(cost_spent + cost_withheld), 0), COALESCE(SUM(tokens_spent + tokens_withheld), 0)
+             FROM reservations WHERE task_id = ?1 AND run_id = ?2",
+        )?;
+        let amount =
+            |row: &rusqlite::Row<'_>| Ok(Amount { cost: MicroUsd(row.get(0)?), tokens: row.get(1)? });
+        Ok(statement.query_row([task.as_str(), run.as_str()], amount)?)
     }
 
     /// The reservations for a task that have not ended, in its own run and in its parent runs.

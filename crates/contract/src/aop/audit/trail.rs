@@ -163,8 +163,8 @@ impl Trail {
             | Change::ProgramEnded { .. }
             | Change::LimitWindowSet { .. }
             | Change::LimitWindowEnded { .. }
-            | Change::TaskParked { .. }
-            | Change::TaskUnparked { .. }
+            | Change::TaskWaitsForLimit { .. }
+            | Change::TaskLimitWaitEnded { .. }
             | Change::Crew(_) => Vec::new(),
         }
     }

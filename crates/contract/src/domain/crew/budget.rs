@@ -30,6 +30,24 @@ impl Amount {
         self.cost <= other.cost && self.tokens <= other.tokens
     }
 
+    /// Without what is below zero.
+    #[must_use]
+    pub fn at_least_nothing(self) -> Amount {
+        self.at_least(Amount::default())
+    }
+
+    /// The larger of the two, for money and tokens each on their own.
+    #[must_use]
+    pub fn at_least(self, other: Amount) -> Amount {
+        Amount { cost: self.cost.max(other.cost), tokens: self.tokens.max(other.tokens) }
+    }
+
+    /// As much of it as `other` has.
+    #[must_use]
+    pub fn at_most(self, other: Amount) -> Amount {
+        Amount { cost: self.cost.min(other.cost), tokens: self.tokens.min(other.tokens) }
+    }
+
     pub fn is_negative(self) -> bool {
         self.cost.0 < 0 || self.tokens < 0
     }
@@ -92,6 +110,27 @@ impl Spent {
             return self;
         }
         Spent { cost: self.cost.or(Spent::NOTHING.cost), tokens: self.tokens.or(Spent::NOTHING.tokens) }
+    }
+}
+
+/// What the runs that a task started use of its budget. A run that they started is part of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Delegated {
+    pub reserved: Amount,
+    pub spent: Amount,
+    pub withheld: Amount,
+}
+
+impl Delegated {
+    /// What does not come back by itself.
+    #[must_use]
+    pub fn gone(self) -> Amount {
+        self.spent.plus(self.withheld)
+    }
+
+    #[must_use]
+    pub fn used(self) -> Amount {
+        self.gone().plus(self.reserved)
     }
 }
 

@@ -6,6 +6,10 @@ use crate::domain::time::Timestamp;
 use crate::plan::policy::TaskPolicy;
 use crate::plan::{Alternative, ExecutorName};
 
+fn next_choice(spec: &PlanTask, attempts: &[Attempt]) -> Option<Choice> {
+    standing(spec, attempts).choice
+}
+
 fn ended(alternative: Option<u32>, outcome: Outcome) -> Attempt {
     Attempt {
         begun: NewAttempt {
@@ -163,6 +167,33 @@ fn tokens_of_all_attempts_count_too() {
     assert_eq!(next_choice(&spec, &[using(Some(99)), using(Some(2))]), given_up);
     let unknown = Overspent::UnknownTokens { attempt: 1, max: 100 };
     assert_eq!(next_choice(&spec, &[using(None)]), Some(Choice::GiveUp(GivenUp::OverBudget(unknown))));
+}
+
+#[test]
+fn what_started_runs_spent_or_withhold_counts_against_the_same_budget_once() {
+    let mut spec = spec(9, &[]);
+    spec.budget = Budget { cost: Some(MicroUsd(50)), tokens: Some(100) };
+    let mut one = costing(Code::Timeout, Some(20));
+    one.outcome.as_mut().unwrap().tokens = Some(10);
+    let of = |cost, tokens| Amount { cost: MicroUsd(cost), tokens };
+    let after = |spent, withheld| {
+        let delegated = Delegated { reserved: of(9, 9), spent, withheld };
+        let standing = standing(&spec, std::slice::from_ref(&one)).with_delegated(spec.budget, delegated);
+        ((standing.cost.0, standing.tokens), standing.choice.unwrap())
+    };
+    let given_up = |why| Choice::GiveUp(GivenUp::OverBudget(why));
+    let max = MicroUsd(50);
+    assert_eq!(after(of(0, 0), of(0, 0)), ((20, 10), Choice::Retry));
+    assert_eq!(after(of(29, 89), of(0, 0)), ((49, 99), Choice::Retry));
+    let spent = Overspent::Cost { spent: max, max };
+    assert_eq!(after(of(30, 0), of(0, 0)), ((50, 10), given_up(spent)));
+    let spent = Overspent::Tokens { spent: 100, max: 100 };
+    assert_eq!(after(of(0, 90), of(0, 0)), ((20, 100), given_up(spent)));
+    assert_eq!(after(of(9, 9), of(20, 80)), ((29, 19), Choice::Retry), "one of each is left");
+    let withheld = Overspent::WithheldCost { spent: MicroUsd(29), withheld: MicroUsd(21), max };
+    assert_eq!(after(of(9, 9), of(21, 0)), ((29, 19), given_up(withheld)));
+    let withheld = Overspent::WithheldTokens { spent: 19, withheld: 81, max: 100 };
+    assert_eq!(after(of(9, 9), of(0, 81)), ((29, 19), given_up(withheld)));
 }
 
 #[test]

@@ -37,6 +37,7 @@ fn facts<'s>(claim: &'s Claim, checks: &'s [CheckSeen]) -> VerifyFacts<'s> {
         aborted: None,
         findings: &[],
         is_partial: false,
+        has_delegated: false,
     }
 }
 

@@ -3,22 +3,21 @@
 use contract::domain::attempt::{Dispatch, NewAttempt, Outcome};
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
-use contract::domain::crew::budget::{Amount, Spent};
+use contract::domain::crew::budget::Spent;
 use contract::domain::crew::lock::Wanted;
 use contract::domain::crew::{Ended, reference_of};
 use contract::domain::limits;
-use contract::domain::money::MicroUsd;
 use contract::domain::rollback::Stage;
 use contract::domain::run::Run;
 use contract::domain::scope::Scope;
 use contract::domain::task::{Task, TaskId};
 use contract::operator::{Mode, TaskRef};
-use contract::plan::choice::standing;
 
 use super::Entry;
 use crate::crew::Obstacle;
 use crate::crew::admission::{AdmissionRequest, admit};
 use crate::crew::grants::{self, LockRequest};
+use crate::crew::loans;
 use crate::error::{Error, Result};
 use crate::limit_window;
 use crate::record::{About, EventWriter, scrubbed};
@@ -49,7 +48,7 @@ pub(super) fn start(
     if let Err(obstacle) = limit_window::admit(work, run, attempt)? {
         return Ok(Err(Stop::Hindered(obstacle)));
     }
-    let share = share_left(work, &task)?;
+    let share = loans::left(work.tx, &task)?.share();
     let request = AdmissionRequest { locks: lock_request(run, &task, &reference, wants), share };
     let admission = match admit(work, request)? {
         Ok(admission) => admission,
@@ -60,15 +59,6 @@ pub(super) fn start(
     let started = Change::AttemptStarted { attempt: attempt.clone(), dispatch };
     work.change(&about, &format!("Attempt {} started", attempt.number), &started)?;
     Ok(Ok(admission.token.filter(|_| !wants.scopes.is_empty())))
-}
-
-/// What has to be reserved for the next attempt of a task: its budget, less what earlier attempts spent of it.
-fn share_left(work: &EventWriter<'_, '_>, task: &Task) -> Result<Option<Amount>> {
-    let Some(part) = &task.part else { return Ok(None) };
-    let Some(share) = part.spec.budget.share() else { return Ok(None) };
-    let spent = standing(&part.spec, &work.tx.attempts_of_task(&task.id)?);
-    let left = share.minus(Amount { cost: spent.cost, tokens: spent.tokens });
-    Ok(Some(Amount { cost: left.cost.max(MicroUsd(0)), tokens: left.tokens.max(0) }))
 }
 
 /// Ends an attempt and releases everything it held. Refused where that was taken back before.
