@@ -518,7 +518,7 @@ pub(crate) fn shim() -> ShimProgram {
     let program = PathBuf::from("/proc/self/exe");
     #[cfg(not(target_os = "linux"))]
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("writ"));
-    ShimProgram { program, args: vec![SHIM_WORD.into()] }
+    ShimProgram { program, args: vec![SHIM_WORD.into()], has_template: true }
 }
 
 /// A program of the user's, to be started here with the user's environment and known as ours.

@@ -244,12 +244,11 @@ pub fn of_child(
     let store = settings.store.canonicalize().unwrap_or_else(|_| settings.store.clone());
     let credentials = settings.credentials_of(argv);
     let hidden = paths::hidden(settings, &store, &credentials);
-    let mut keeps = paths::programs(argv, environment);
+    let mut keeps = paths::programs(argv, environment, &hidden);
     // What a program in a sandbox names was written by that program.
     if wanted.ceiling.is_none() {
-        keeps.extend(paths::temporary_files(argv));
+        keeps.extend(paths::temporary_files(argv).filter(|path| !paths::is_hidden(path, &hidden)));
     }
-    keeps.retain(|path| !paths::is_hidden(path, &hidden));
     keeps.extend([workspace.to_owned(), real.clone()]);
     keeps.extend(wanted.origin.map(Path::to_owned));
     let mut sandbox = Sandbox {

@@ -17,15 +17,19 @@ pub mod reap;
 mod remains;
 mod sandbox;
 mod shim;
+mod shim_process;
 mod spawner;
+#[cfg(target_os = "linux")]
+mod template;
+#[cfg(not(target_os = "linux"))]
+#[path = "supervisor/no_template.rs"]
+mod template;
 mod writers;
 
 use std::ffi::OsString;
 use std::io::{self, PipeWriter};
-use std::os::fd::AsFd;
-use std::os::unix::process::ExitStatusExt;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -33,7 +37,7 @@ use std::time::{Duration, Instant};
 use contract::domain::network::Visit;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use rustix::process::Signal;
+use rustix::process::{Signal, WaitStatus};
 
 pub use self::confinement::{Confinement, InForce, NamespaceInForce};
 pub use self::frame::{Exit, Fault, Gone};
@@ -52,12 +56,15 @@ pub use self::writers::writers_of;
 
 use self::frame::{FromShim, LAUNCH_BYTES_MAX, ToShim};
 use self::reader::{Reader, Request};
+use self::shim_process::ShimProcess;
 
 /// How to start a shim: this binary and the hidden words that make it call [`shim_main`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShimProgram {
     pub program: PathBuf,
     pub args: Vec<OsString>,
+    /// Whether it knows how to be a template, of which all shims but the first are copies.
+    pub has_template: bool,
 }
 
 /// What an executor does, in the order it happens. `Gone`, `Fault` or `Lost` comes once and last, and by then
@@ -140,6 +147,11 @@ pub fn become_subreaper() -> io::Result<()> {
     Ok(())
 }
 
+/// Ends the process that shims are copies of. For an owner that starts nothing more: when it ends, nothing of it is left.
+pub fn end_template() {
+    template::end();
+}
+
 /// Starts executors.
 #[derive(Debug)]
 pub struct Supervisor;
@@ -198,7 +210,7 @@ impl Supervisor {
 #[derive(Debug)]
 pub struct Handle {
     shim_pid: u32,
-    control: Mutex<ChildStdin>,
+    control: Mutex<OwnedFd>,
     requester: PipeWriter,
     thread: JoinHandle<()>,
 }
@@ -252,18 +264,22 @@ impl Handle {
 }
 
 /// A shim that has its launch and that no signal can hit which is meant for us.
-fn start_shim(shim: &ShimProgram, marker: &Marker, launch: &[u8]) -> Result<(Child, ChildStdin), StartError> {
+fn start_shim(
+    shim: &ShimProgram,
+    marker: &Marker,
+    launch: &[u8],
+) -> Result<(ShimProcess, OwnedFd), StartError> {
     let mut shims = 0;
     loop {
         shims += 1;
         let failed = |source| StartError::Shim { program: shim.program.clone(), source };
-        let mut child = spawn(shim, marker).map_err(failed)?;
+        let mut child = spawner::start(shim, marker).map_err(failed)?;
         let taken = hand_over(&mut child, launch).and_then(|control| await_ready(&child).map(|()| control));
         let source = match taken {
             Ok(control) => return Ok((child, control)),
             Err(source) => source,
         };
-        let died_of = end_shim(&mut child).and_then(|status| status.signal());
+        let died_of = end_shim(&mut child).and_then(WaitStatus::terminating_signal);
         let meant_for_us = [Signal::HUP, Signal::INT, Signal::TERM].map(Signal::as_raw);
         // It dies of these only before it is ready, and so before it has started anything.
         if shims == SHIMS_MAX || !died_of.is_some_and(|signal| meant_for_us.contains(&signal)) {
@@ -272,21 +288,8 @@ fn start_shim(shim: &ShimProgram, marker: &Marker, launch: &[u8]) -> Result<(Chi
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the place that starts processes")]
-fn spawn(shim: &ShimProgram, marker: &Marker) -> io::Result<Child> {
-    let mark = format!("{SHIM_VARIABLE}={marker}");
-    let mut command = Command::new(&shim.program);
-    // The mark is an argument too: the environment of a process that cannot be traced is readable for root alone.
-    command.args(&shim.args).arg(&mark);
-    // Without our environment: neither our secrets nor the mark of an executor that started us belong there.
-    command.env_clear().env(SHIM_VARIABLE, marker.to_string());
-    command.args(namespaces::outside_word());
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    spawner::spawn(command)
-}
-
-fn hand_over(child: &mut Child, launch: &[u8]) -> io::Result<ChildStdin> {
-    let control = child.stdin.take().expect("BUG: standard input was asked for");
+fn hand_over(child: &mut ShimProcess, launch: &[u8]) -> io::Result<OwnedFd> {
+    let control = child.control.take().ok_or(io::ErrorKind::BrokenPipe)?;
     // Never wait without a deadline for a program that may not be a shim at all.
     rustix::io::ioctl_fionbio(&control, true)?;
     write_all(&control, launch, HANDOVER_DEADLINE)?;
@@ -294,8 +297,8 @@ fn hand_over(child: &mut Child, launch: &[u8]) -> io::Result<ChildStdin> {
 }
 
 /// Waits for the shim's first frame: it has left our group and catches its signals.
-fn await_ready(child: &Child) -> io::Result<()> {
-    let frames = child.stdout.as_ref().expect("BUG: standard output was asked for");
+fn await_ready(child: &ShimProcess) -> io::Result<()> {
+    let frames = &child.frames;
     let mut expected = Vec::new();
     FromShim::Ready.encode_into(&mut expected);
     let mut left = expected.as_slice();
@@ -324,7 +327,7 @@ fn await_ready(child: &Child) -> io::Result<()> {
     Ok(())
 }
 
-fn write_all(pipe: &ChildStdin, mut bytes: &[u8], patience: Duration) -> io::Result<()> {
+fn write_all(pipe: &OwnedFd, mut bytes: &[u8], patience: Duration) -> io::Result<()> {
     let deadline = Instant::now() + patience;
     while !bytes.is_empty() {
         match rustix::io::write(pipe, bytes) {
@@ -344,9 +347,8 @@ fn write_all(pipe: &ChildStdin, mut bytes: &[u8], patience: Duration) -> io::Res
 }
 
 /// Ends a shim that has nothing left to do, or cannot be trusted to do it.
-fn end_shim(child: &mut Child) -> Option<ExitStatus> {
-    // It may have ended by itself; collecting it is what counts.
-    child.kill().ok();
+fn end_shim(child: &mut ShimProcess) -> Option<WaitStatus> {
+    child.kill();
     child.wait().ok()
 }
 

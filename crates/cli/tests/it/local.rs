@@ -127,7 +127,11 @@ impl Door for TestDoor {
 
 /// The built program supervises children, as it does for itself.
 fn shim() -> ShimProgram {
-    ShimProgram { program: env!("CARGO_BIN_EXE_writ").into(), args: vec!["__shim".into()] }
+    ShimProgram {
+        program: env!("CARGO_BIN_EXE_writ").into(),
+        args: vec!["__shim".into()],
+        has_template: true,
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "children have to find git and sh")]

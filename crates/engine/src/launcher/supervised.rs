@@ -1,6 +1,7 @@
 //! The real launcher: every child runs under a shim.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{LazyLock, OnceLock};
 use std::time::{Duration, Instant};
@@ -23,6 +24,9 @@ const REPORTS_MAX: usize = 16;
 
 /// Shims that may still be ending while the work goes on.
 const ENDED_MAX: usize = 8;
+
+/// Groups of children that are not dropped yet.
+static GROUPS: AtomicUsize = AtomicUsize::new(0);
 
 /// Monotonic times are counted from here.
 static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -86,6 +90,7 @@ impl Launcher for ShimProgram {
 
     fn children(&self) -> Box<dyn Children> {
         let (sender, reports) = mpsc::sync_channel(REPORTS_MAX);
+        GROUPS.fetch_add(1, Ordering::SeqCst);
         Box::new(Supervised {
             shim: self.clone(),
             handles: BTreeMap::new(),
@@ -142,6 +147,9 @@ impl Supervised {
 impl Drop for Supervised {
     fn drop(&mut self) {
         self.ended.drain(..).for_each(Handle::join);
+        if GROUPS.fetch_sub(1, Ordering::SeqCst) == 1 {
+            supervisor::end_template();
+        }
     }
 }
 

@@ -196,8 +196,13 @@ impl Opened {
     }
 }
 
-/// Directories in which the child's program and those on its search path are.
-pub(super) fn programs(argv: &[OsString], environment: &BTreeMap<OsString, OsString>) -> Vec<PathBuf> {
+/// Directories in which the child's program and those on its search path are, as they are named and where they really are.
+/// None that is, or leads to, something that must not be seen.
+pub(super) fn programs(
+    argv: &[OsString],
+    environment: &BTreeMap<OsString, OsString>,
+    hidden: &[OsString],
+) -> Vec<PathBuf> {
     let path = environment.get(OsStr::new("PATH")).cloned().unwrap_or_default();
     let program = argv.first().map(Path::new).filter(|program| program.is_absolute());
     let mut directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -206,9 +211,17 @@ pub(super) fn programs(argv: &[OsString], environment: &BTreeMap<OsString, OsStr
     directories.retain(|directory| directory.is_absolute() && directory.components().count() > 2);
     directories.sort();
     directories.dedup();
-    let real = directories.iter().filter_map(|directory| directory.canonicalize().ok()).collect::<Vec<_>>();
-    directories.extend(real);
-    directories
+    let mut kept = Vec::with_capacity(directories.len());
+    for directory in directories {
+        // One look at each: it asks the system once for every part of the path.
+        let real = directory.canonicalize().ok();
+        if is_in(real.as_deref().unwrap_or(&directory), hidden) {
+            continue;
+        }
+        kept.extend(real.filter(|real| *real != directory));
+        kept.push(directory);
+    }
+    kept
 }
 
 /// Files for temporary use that the command names: its author wants them to be read.
@@ -219,7 +232,10 @@ pub(super) fn temporary_files(argv: &[OsString]) -> impl Iterator<Item = PathBuf
 
 /// Whether a path is, or leads to, something that must not be seen: naming it in a command does not open it.
 pub(super) fn is_hidden(path: &Path, hidden: &[OsString]) -> bool {
-    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    is_in(&path.canonicalize().unwrap_or_else(|_| path.to_owned()), hidden)
+}
+
+fn is_in(real: &Path, hidden: &[OsString]) -> bool {
     hidden.iter().any(|hidden| real.starts_with(hidden))
 }
 

@@ -11,6 +11,14 @@ pub const VARIABLE: &str = "WRIT_MARK";
 /// The same for a shim. Its executor has the other one: the two are ended in different ways.
 pub const SHIM_VARIABLE: &str = "WRIT_SHIM";
 
+/// Of the attempt in the mark of a template of shims.
+const NOBODYS_BITS: u128 = u128::MAX;
+
+/// The attempt in the mark of a template of shims: it is nobody's.
+pub(super) fn nobodys_attempt() -> Id<Attempt> {
+    Id::from_bits(NOBODYS_BITS)
+}
+
 /// One process on one boot. A pid alone can come again; with its start time it cannot.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

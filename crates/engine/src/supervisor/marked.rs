@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-use super::mark::{Marker, OwnerIdentity, SHIM_VARIABLE, VARIABLE};
+use super::mark::{Marker, OwnerIdentity, SHIM_VARIABLE, VARIABLE, nobodys_attempt};
 use super::namespaces;
 use super::process_table::{self, Process};
 
@@ -19,6 +19,8 @@ pub struct MarkedProcess {
 pub enum Role {
     /// The process between writ and the executor.
     Shim,
+    /// The process that shims are copies of. It has nothing below it.
+    Template,
     /// The first process of the executor's namespace. When it is gone, so is everything inside.
     Init,
     /// The executor, or anything it started.
@@ -54,9 +56,9 @@ fn is_from_here(marked: &MarkedProcess, namespace: Option<&str>) -> bool {
     match (marked.role, pid_namespace(&pid.to_string())) {
         // The shim that gave it the mark lives one namespace further out.
         (Role::Init, _) => levels(pid) == 2,
-        (Role::Shim | Role::Executor, Some(own)) => Some(own.as_str()) == namespace,
+        (Role::Shim | Role::Template | Role::Executor, Some(own)) => Some(own.as_str()) == namespace,
         // A process that cannot be traced hides the name of its namespace, but not how deep it is.
-        (Role::Shim | Role::Executor, None) => levels(pid) == 1,
+        (Role::Shim | Role::Template | Role::Executor, None) => levels(pid) == 1,
     }
 }
 
@@ -130,7 +132,11 @@ fn read_mark(process: Process) -> Option<MarkedProcess> {
     let (marker, role) = found?;
     // The first process of a namespace is a copy of the shim, and has its mark.
     let is_first = || namespaces::pids_of(process.pid).is_some_and(|pids| pids.last() == Some(&1));
-    let role = if role == Role::Shim && is_first() { Role::Init } else { role };
+    let role = match role {
+        Role::Shim if is_first() => Role::Init,
+        Role::Shim if marker.attempt == nobodys_attempt() => Role::Template,
+        role => role,
+    };
     Some(MarkedProcess { process, marker, role })
 }
 

@@ -138,11 +138,12 @@ struct Targets {
     launching: Vec<Process>,
 }
 
-/// The children of this process are its shims.
+/// The children of this process are its shims, and the template of shims, which starts nothing.
 fn targets(table: &[Process]) -> Targets {
     let own = std::process::id();
     let mut found = Targets { processes: Vec::new(), launching: Vec::new() };
-    for shim in table.iter().filter(|process| process.parent == own && !process.is_zombie) {
+    let is_shim = |process: &&Process| !process.is_zombie && !super::template::is_template(process.pid);
+    for shim in table.iter().filter(|process| process.parent == own).filter(is_shim) {
         let mut below = process_table::descendants(table, shim.pid, &BTreeSet::new());
         // The first process of a namespace only waits, and its shim waits for it while it gets ready.
         below.retain(|process| !process.is_zombie && !super::namespaces::is_first(process.pid));

@@ -1,15 +1,16 @@
 //! The owner's side of one shim: turns its frames into reports, and its death into an end of what it started.
 
+use std::fs::File;
 use std::io::{PipeReader, Read};
-use std::process::Child;
 use std::time::{Duration, Instant};
 
 use contract::domain::limits::KILL_DEADLINE;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 
 use super::frame::{FromShim, Incoming, OUTPUT_BYTES_MAX};
+use super::shim_process::ShimProcess;
 use super::{Lost, Marker, Report, end_shim, reap, wait_for};
 
 /// What the handle asked for, told to the reader so that it can see that it happens.
@@ -34,7 +35,7 @@ const SHIM_SLACK: Duration = Duration::from_secs(10);
 const LAST_WORDS_BYTES_MAX: u64 = 4 * 1024;
 
 pub(super) struct Reader {
-    shim: Child,
+    shim: ShimProcess,
     marker: Marker,
     grace: Duration,
     requests: Option<PipeReader>,
@@ -45,7 +46,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    pub(super) fn new(shim: Child, marker: Marker, grace: Duration, requests: PipeReader) -> Self {
+    pub(super) fn new(shim: ShimProcess, marker: Marker, grace: Duration, requests: PipeReader) -> Self {
         Self {
             shim,
             marker,
@@ -99,8 +100,7 @@ impl Reader {
 
     /// Waits for more of the shim's frames, and for requests meanwhile.
     fn read_more(&mut self) -> Result<(), String> {
-        let frames = self.shim.stdout.as_ref().expect("BUG: standard output was asked for");
-        let mut waits = vec![PollFd::new(frames, PollFlags::IN)];
+        let mut waits = vec![PollFd::new(&self.shim.frames, PollFlags::IN)];
         waits.extend(self.requests.iter().map(|requests| PollFd::new(requests, PollFlags::IN)));
         let timeout = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         wait_for(&mut waits, timeout);
@@ -122,8 +122,7 @@ impl Reader {
     }
 
     fn read_frames(&mut self) -> Result<(), String> {
-        let frames = self.shim.stdout.as_ref().expect("BUG: standard output was asked for");
-        match rustix::io::read(frames, &mut self.buffer[..]) {
+        match rustix::io::read(&self.shim.frames, &mut self.buffer[..]) {
             Ok(0) => Err("the supervising process ended before its executor".to_owned()),
             Ok(length) => {
                 self.incoming.push(&self.buffer[..length]);
@@ -136,7 +135,7 @@ impl Reader {
 
     fn note_requests(&mut self) {
         // An executor could have stopped its shim. It is not collected before this thread does it, so its pid is safe.
-        rustix::process::kill_process(Pid::from_child(&self.shim), Signal::CONT).ok();
+        rustix::process::kill_process(self.shim.pid(), Signal::CONT).ok();
         let mut bytes = [0; 64];
         let length = self.requests.as_mut().map_or(Ok(0), |requests| requests.read(&mut bytes)).unwrap_or(0);
         // A dropped handle has closed the pipe, and wants what a kill wants.
@@ -151,7 +150,7 @@ impl Reader {
 
     fn clean_up(&mut self, reason: &str) -> Lost {
         // Killed, but collected only afterwards: until then its pid, and so its session's number, is taken.
-        self.shim.kill().ok();
+        self.shim.kill();
         let reaped = reap::end_orphans(self.shim.id(), &self.marker);
         self.shim.wait().ok();
         let said = self.last_words();
@@ -161,12 +160,11 @@ impl Reader {
 
     fn last_words(&mut self) -> String {
         let mut said = Vec::new();
-        if let Some(stderr) = self.shim.stderr.take() {
-            // Nobody can hold the other end any more; if someone does after all, this must not wait for it.
-            let is_safe = rustix::io::ioctl_fionbio(&stderr, true).is_ok();
-            if is_safe {
-                stderr.take(LAST_WORDS_BYTES_MAX).read_to_end(&mut said).ok();
-            }
+        // Nobody can hold the other end any more; if someone does after all, this must not wait for it.
+        if rustix::io::ioctl_fionbio(&self.shim.words, true).is_ok()
+            && let Ok(words) = self.shim.words.try_clone()
+        {
+            File::from(words).take(LAST_WORDS_BYTES_MAX).read_to_end(&mut said).ok();
         }
         String::from_utf8_lossy(&said).trim().to_owned()
     }

@@ -1,6 +1,7 @@
 //! Ends what dead owners left behind, and never what a living one started.
 
 use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use contract::domain::limits::KILL_DEADLINE;
@@ -34,9 +35,18 @@ const UNNAMED_BOOT: &str = "unnamed";
 
 /// Who this process is, for the marks of what it starts.
 pub fn own_identity() -> OwnerIdentity {
+    /// It stays the same, and every child's mark has it. A copy of this process is another one.
+    static OWN: Mutex<Option<OwnerIdentity>> = Mutex::new(None);
     let pid = std::process::id();
+    let mut known = OWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(own) = known.as_ref().filter(|own| own.pid == pid) {
+        return own.clone();
+    }
     match process_table::read(pid) {
-        Some(process) => OwnerIdentity { pid, start_time: process.start_time, boot_id: boot_id() },
+        Some(process) => {
+            let own = OwnerIdentity { pid, start_time: process.start_time, boot_id: boot_id() };
+            known.insert(own).clone()
+        }
         // Half an identity would look like that of somebody dead.
         None => OwnerIdentity { pid, start_time: 0, boot_id: UNNAMED_BOOT.to_owned() },
     }
@@ -127,7 +137,7 @@ fn wait_for_shims(is_leftover: impl Fn(&Marker) -> bool) {
     let deadline = Instant::now() + KILL_DEADLINE + SHIM_SLACK;
     loop {
         let mut shims = marked_in(&process_table::snapshot(), &is_leftover);
-        shims.retain(|marked| matches!(marked.role, Role::Shim | Role::Init));
+        shims.retain(|marked| matches!(marked.role, Role::Shim | Role::Template | Role::Init));
         if shims.is_empty() || Instant::now() >= deadline {
             return;
         }

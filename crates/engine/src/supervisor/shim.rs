@@ -22,6 +22,8 @@ mod starting;
 #[cfg(not(target_os = "linux"))]
 #[path = "shim/starting_elsewhere.rs"]
 mod starting;
+#[cfg(target_os = "linux")]
+mod template;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -59,6 +61,10 @@ pub fn shim_main() -> ExitCode {
 }
 
 fn run() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    if template::role()? == template::Role::Ended {
+        return Ok(());
+    }
     let changes = Changes::catch()?;
     leave_session()?;
     super::become_subreaper()?;

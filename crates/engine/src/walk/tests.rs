@@ -44,7 +44,11 @@ impl World {
         let cx = open(&store, 1);
         let settings = Settings {
             // Tasks fail as soon as they start, which is enough to see when they do.
-            launcher: Arc::new(ShimProgram { program: PathBuf::from("/nonexistent/shim"), args: Vec::new() }),
+            launcher: Arc::new(ShimProgram {
+                program: PathBuf::from("/nonexistent/shim"),
+                args: Vec::new(),
+                has_template: false,
+            }),
             executors: Executors::built_in(),
             logs: store.scratch().dir("logs"),
             index: Index::at(store.scratch().join("index")),
@@ -118,7 +122,7 @@ impl World {
 }
 
 fn open(store: &TempStore, seed: u64) -> Context {
-    let shim = ShimProgram { program: PathBuf::from("/nowhere"), args: Vec::new() };
+    let shim = ShimProgram { program: PathBuf::from("/nowhere"), args: Vec::new(), has_template: false };
     let host = LocalHost { launcher: Arc::new(shim), door: Box::new(PlainDoor) };
     let ids = Box::new(SeededIds::new(seed));
     Context::open(&store.path(), Arc::new(store.clock()), ids, Rc::new(host)).unwrap()

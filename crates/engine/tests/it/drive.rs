@@ -102,7 +102,7 @@ impl Bench {
 }
 
 fn shim() -> ShimProgram {
-    ShimProgram { program: PROGRAM.into(), args: vec!["shim".into()] }
+    ShimProgram { program: PROGRAM.into(), args: vec!["shim".into()], has_template: true }
 }
 
 fn open(store: &TempStore, seed: u64) -> Context {

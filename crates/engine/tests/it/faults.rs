@@ -66,7 +66,7 @@ fn a_launch_that_makes_no_sense_is_refused_before_anything_starts() {
 fn a_program_that_is_no_shim_is_noticed() {
     let token = fresh_token();
     let start = |program: &str, reports: std::sync::mpsc::Sender<Report>| {
-        let shim = ShimProgram { program: program.into(), args: Vec::new() };
+        let shim = ShimProgram { program: program.into(), args: Vec::new(), has_template: false };
         Supervisor::start(&shim, script(&token, "true"), move |report| reports.send(report).unwrap())
     };
     let (sender, _reports) = std::sync::mpsc::channel();
@@ -98,7 +98,11 @@ fn a_signal_for_the_whole_group_that_hits_a_starting_shim_only_costs_that_shim()
             ours.program.display(),
             words.join(" ")
         );
-        let shim = ShimProgram { program: "/bin/sh".into(), args: vec!["-c".into(), text.into()] };
+        let shim = ShimProgram {
+            program: "/bin/sh".into(),
+            args: vec!["-c".into(), text.into()],
+            has_template: false,
+        };
         let (sender, reports) = std::sync::mpsc::channel();
         let handle =
             Supervisor::start(&shim, script(&token, "exit 4"), move |report| sender.send(report).unwrap())?;

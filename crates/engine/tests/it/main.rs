@@ -18,6 +18,8 @@ mod output;
 #[cfg(target_os = "linux")]
 mod sandbox;
 mod simulation;
+#[cfg(target_os = "linux")]
+mod templates;
 mod worktrees;
 mod world;
 

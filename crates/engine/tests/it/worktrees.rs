@@ -35,7 +35,7 @@ impl Bench {
     fn new() -> Self {
         let scratch = Scratch::new();
         let clones = Worktrees::at(scratch.join("clones"));
-        let shim = ShimProgram { program: PROGRAM.into(), args: vec!["shim".into()] };
+        let shim = ShimProgram { program: PROGRAM.into(), args: vec!["shim".into()], has_template: true };
         let home = scratch.dir("home").into_os_string();
         let environment =
             BTreeMap::from([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()), ("HOME".into(), home)]);

@@ -61,7 +61,7 @@ pub(crate) fn marker(token: &str) -> Marker {
 }
 
 pub(crate) fn shim_program(token: &str) -> ShimProgram {
-    ShimProgram { program: PROGRAM.into(), args: vec!["shim".into(), token.into()] }
+    ShimProgram { program: PROGRAM.into(), args: vec!["shim".into(), token.into()], has_template: false }
 }
 
 /// A shell script whose `$0` is the token.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::rounds::Series;
+use super::rounds::{Micros, Series};
 
 pub(super) struct Report {
     pub(super) name: &'static str,
@@ -27,17 +27,31 @@ impl Report {
             .iter()
             .map(|series| json!({"name": series.name, "median_us": round(series.median()), "rounds": series.costs.len()}))
             .collect();
-        let ratios: Vec<Value> =
-            self.ratios().map(|(of, to, ratio)| json!({"of": of, "to": to, "ratio": round(ratio)})).collect();
+        let ratios: Vec<Value> = self
+            .comparisons()
+            .map(|Comparison { of, to, ratio, more_us }| {
+                json!({"of": of, "to": to, "ratio": round(ratio), "more_us": round(more_us)})
+            })
+            .collect();
         json!({"name": self.name, "about": self.about, "contenders": contenders, "ratios": ratios})
     }
 
-    fn ratios(&self) -> impl Iterator<Item = (&'static str, &'static str, f64)> {
+    fn comparisons(&self) -> impl Iterator<Item = Comparison> {
         self.pairs.iter().map(|&(ours, other)| {
             let (ours, other) = (&self.series[ours], &self.series[other]);
-            (ours.name, other.name, ours.median() / other.median())
+            let (own, others) = (ours.median(), other.median());
+            Comparison { of: ours.name, to: other.name, ratio: own / others, more_us: own - others }
         })
     }
+}
+
+/// One median against another.
+struct Comparison {
+    of: &'static str,
+    to: &'static str,
+    ratio: f64,
+    /// How much more the first one takes.
+    more_us: Micros,
 }
 
 impl fmt::Display for Report {
@@ -47,8 +61,9 @@ impl fmt::Display for Report {
         for series in &self.series {
             writeln!(f, "  {:<32} {:>9.3} ms", series.name, series.median() / 1000.0)?;
         }
-        for (of, to, ratio) in self.ratios() {
-            writeln!(f, "  {:<32} {ratio:>9.2} x", format!("{of} / {to}"))?;
+        for Comparison { of, to, ratio, more_us } in self.comparisons() {
+            let more_ms = more_us / 1000.0;
+            writeln!(f, "  {:<32} {ratio:>9.2} x {more_ms:>+10.3} ms", format!("{of} / {to}"))?;
         }
         Ok(())
     }

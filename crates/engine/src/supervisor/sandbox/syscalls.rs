@@ -82,6 +82,9 @@ const PROCESSOR: Option<u32> = Some(0xc000_00f3);
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
 const PROCESSOR: Option<u32> = None;
 
+/// Calls that are compared one by one.
+const COMPARED_AT_ONCE: usize = 3;
+
 /// A program for the kernel.
 pub(super) struct Program(Vec<sock_filter>);
 
@@ -107,11 +110,26 @@ pub(super) fn program(reach: Reach) -> Result<Program, String> {
     let clone = [&[load(argument(0))], &clone[..], &[denied(), allowed()]].concat();
     code.extend(of_call(libc::SYS_clone, clone));
     code.extend(of_call(libc::SYS_socket, sockets(reach)));
-    let refused = u8::try_from(REFUSED.len()).map_err(|_| "seccomp: too many calls")?;
-    // Each jumps behind the last one, over the answer for the others.
-    code.extend(REFUSED.iter().zip(0..).map(|(call, at)| if_equal(number(*call), refused - at)));
-    code.extend([allowed(), denied()]);
+    let mut refused: Vec<u32> = REFUSED.iter().map(|call| number(*call)).collect();
+    refused.sort_unstable();
+    code.extend(unless_one_of(&refused));
     Ok(Program(code))
+}
+
+/// Refuses these calls and allows all others. The list is halved until a few are left: the kernel runs the program once for
+/// each number there is before it takes it.
+fn unless_one_of(calls: &[u32]) -> Vec<sock_filter> {
+    let half = calls.len() / 2;
+    if half < COMPARED_AT_ONCE {
+        let count = u8::try_from(calls.len()).expect("BUG: less than twice a few");
+        // Each jumps behind the last one, over the answer for the others.
+        let compared = calls.iter().zip(0..).map(|(call, at)| if_equal(*call, count - at));
+        return compared.chain([allowed(), denied()]).collect();
+    }
+    let (lower, upper) = (unless_one_of(&calls[..half]), unless_one_of(&calls[half..]));
+    let skipped = u8::try_from(lower.len()).expect("BUG: there are a few dozen calls");
+    let decision = jump(libc::BPF_JGE, calls[half], skipped, 0);
+    std::iter::once(decision).chain(lower).chain(upper).collect()
 }
 
 /// What follows if it is this call.
@@ -213,4 +231,41 @@ fn answer(answer: u32) -> sock_filter {
 
 fn instruction(code: u32, jt: u8, jf: u8, k: u32) -> sock_filter {
     sock_filter { code: u16::try_from(code).expect("BUG: codes have 16 bits"), jt, jf, k }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Above every number of a call.
+    const CALLS_MAX: u32 = 1024;
+
+    /// What the list answers for a call, run as the kernel does.
+    fn answer_for(code: &[sock_filter], call: u32) -> u32 {
+        let mut at = 0;
+        loop {
+            let one = code[at];
+            at += 1;
+            let jumps = match u32::from(one.code) {
+                code if code == libc::BPF_RET | libc::BPF_K => return one.k,
+                code if code == libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K => call == one.k,
+                code if code == libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K => call >= one.k,
+                other => panic!("{other} is not part of the list"),
+            };
+            at += usize::from(if jumps { one.jt } else { one.jf });
+        }
+    }
+
+    #[test]
+    fn exactly_the_listed_calls_are_refused_however_many_there_are() {
+        let all: Vec<u32> = (0..60).map(|number| number * 7).collect();
+        for count in 0..all.len() {
+            let code = unless_one_of(&all[..count]);
+            for call in 0..CALLS_MAX {
+                let expected =
+                    if all[..count].contains(&call) { errno(libc::EACCES) } else { libc::SECCOMP_RET_ALLOW };
+                assert_eq!(answer_for(&code, call), expected, "{call} of {count}");
+            }
+        }
+    }
 }

@@ -6,6 +6,7 @@
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
+use libc::c_long;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGTERM};
@@ -16,6 +17,8 @@ const FREE_FROM: u8 = 16;
 const STACK_BYTES: usize = 64 * 1024;
 /// The executor's process also looks for its program, with paths of any length on its stack.
 const START_STACK_BYTES: usize = 256 * 1024;
+/// For what a call may be given and is not.
+const NONE: c_long = 0;
 /// What a stack begins at a multiple of.
 const STACK_ALIGNMENT: usize = 16;
 
@@ -114,6 +117,22 @@ pub(super) fn fork(life: impl FnOnce()) -> Result<Pid, Errno> {
         }
         -1 => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::NOSYS)),
         pid => Ok(Pid::from_raw(pid).expect("BUG: a child has a pid")),
+    }
+}
+
+/// A copy of this process that is a child of its parent, not of itself. Returns in both: `None` in the copy. The caller has no
+/// other thread.
+pub(super) fn copy_beside() -> Result<Option<Pid>, Errno> {
+    let flags = libc::CLONE_PARENT | SIGCHLD;
+    // SAFETY: without a stack of its own the copy goes on here with a copy of this one. Since this process has one thread, no
+    // lock in the copy's memory is held. What the C library would do about a fork is about threads and its own handlers.
+    match unsafe { libc::syscall(libc::SYS_clone, c_long::from(flags), NONE, NONE, NONE, NONE) } {
+        0 => Ok(None),
+        -1 => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::NOSYS)),
+        pid => {
+            let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+            Ok(Some(pid.expect("BUG: a child has a pid")))
+        }
     }
 }
 

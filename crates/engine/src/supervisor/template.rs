@@ -1,0 +1,192 @@
+//! A template: a process of the shim's program that has begun and waits. Every shim after the first is a copy of it.
+//!
+//! ```text
+//! writ ─┬─ template   waits for orders
+//!       ├─ shim       a copy of the template, and a child of writ all the same
+//!       └─ shim
+//! ```
+//! To start the program takes the system longer than a shim works for a small task: it is loaded, linked and moved to its
+//! addresses, page by page. A copy has all of that. A process that starts only one shim needs no template.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    recv, sendmsg, socketpair,
+};
+use rustix::process::Pid;
+
+use super::mark::{Marker, nobodys_attempt};
+use super::shim_process::ShimProcess;
+use super::{ShimProgram, spawner, wait_for};
+
+/// Among the arguments of a template.
+pub(super) const WORD: &str = "WRIT_TEMPLATE";
+/// A copy gets these.
+pub(super) const STREAMS: usize = 3;
+/// What a template answers with: the pid of the copy, or an error number below zero.
+pub(super) const ANSWER_BYTES: usize = size_of::<i32>();
+/// How long a template may take for one copy. A new one has to begin first.
+const COPY_DEADLINE: Duration = Duration::from_secs(10);
+/// Templates that may fail one after the other before it is left at starting each shim as a program.
+const FAILURES_MAX: usize = 3;
+
+/// The living template's pid, or 0. It is a child of this process and no shim.
+static PID: AtomicU32 = AtomicU32::new(0);
+
+/// Whether this child of this process is its template.
+pub(super) fn is_template(pid: u32) -> bool {
+    pid != 0 && PID.load(Ordering::Relaxed) == pid
+}
+
+/// A shim that is a copy of the template. `None` if the program has to be started for it.
+///
+/// Any thread may ask for one: to the kernel its parent is the thread that started the template.
+pub(super) fn copy(shim: &ShimProgram, marker: &Marker) -> Option<io::Result<ShimProcess>> {
+    TEMPLATES.lock().unwrap_or_else(PoisonError::into_inner).copy(shim, marker)
+}
+
+/// Ends the template and waits for its end. Another one begins with the second shim from now on.
+pub(super) fn end() {
+    let mut templates = TEMPLATES.lock().unwrap_or_else(PoisonError::into_inner);
+    (templates.has_begun, templates.template) = (false, None);
+}
+
+static TEMPLATES: Mutex<Templates> = Mutex::new(Templates { has_begun: false, template: None, failures: 0 });
+
+/// The template of this process, if there is one.
+#[derive(Debug)]
+struct Templates {
+    /// Whether a shim was started before.
+    has_begun: bool,
+    template: Option<Template>,
+    failures: usize,
+}
+
+impl Templates {
+    fn copy(&mut self, shim: &ShimProgram, marker: &Marker) -> Option<io::Result<ShimProcess>> {
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
+        if is_first || !shim.has_template || self.failures >= FAILURES_MAX {
+            return None;
+        }
+        let template = match self.template.take() {
+            Some(template) => template,
+            None => self.begin(shim, marker)?,
+        };
+        if template.shim != *shim || template.mark.owner != marker.owner {
+            self.template = Some(template);
+            return None;
+        }
+        match template.copy(marker) {
+            Ok(copied) => {
+                self.template = Some(template);
+                self.failures = 0;
+                Some(copied)
+            }
+            Err(_) => {
+                self.failures += 1;
+                None
+            }
+        }
+    }
+
+    /// `None` if it cannot be started. What is missing is told by the start of the shim that follows.
+    fn begin(&mut self, shim: &ShimProgram, marker: &Marker) -> Option<Template> {
+        let begun = Template::begin(shim, marker);
+        self.failures += usize::from(begun.is_err());
+        begun.ok()
+    }
+}
+
+#[derive(Debug)]
+struct Template {
+    shim: ShimProgram,
+    mark: Marker,
+    process: Child,
+    orders: OwnedFd,
+}
+
+impl Template {
+    fn begin(shim: &ShimProgram, marker: &Marker) -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC;
+        let (orders, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        let mark = Marker { attempt: nobodys_attempt(), owner: marker.owner.clone() };
+        let mut command = spawner::command(shim, &mark);
+        command.arg(WORD).stdin(other).stdout(Stdio::null()).stderr(Stdio::null());
+        let process = spawner::spawn(command)?;
+        PID.store(process.id(), Ordering::Relaxed);
+        Ok(Self { shim: shim.clone(), mark, process, orders })
+    }
+
+    /// The outer error means the template, which is of no more use then.
+    fn copy(&self, marker: &Marker) -> io::Result<io::Result<ShimProcess>> {
+        let (streams, [control, frames, words]) = match pipes() {
+            Ok(pipes) => pipes,
+            // What this process is short of, every other way to start a shim is short of too.
+            Err(error) => return Ok(Err(error)),
+        };
+        let mark = marker.to_string();
+        let borrowed = [&streams[0], &streams[1], &streams[2]].map(AsFd::as_fd);
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
+        let mut attached = SendAncillaryBuffer::new(&mut space);
+        if !attached.push(SendAncillaryMessage::ScmRights(&borrowed)) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let text = [io::IoSlice::new(mark.as_bytes())];
+        sendmsg(&self.orders, &text, &mut attached, SendFlags::NOSIGNAL)?;
+        drop(streams);
+        let answer = self.answer()?;
+        match Pid::from_raw(answer) {
+            Some(pid) if answer > 0 => Ok(Ok(ShimProcess::new(pid, control, frames, words))),
+            _ => Ok(Err(io::Error::from_raw_os_error(answer.saturating_neg()))),
+        }
+    }
+
+    fn answer(&self) -> io::Result<i32> {
+        let mut waits = [PollFd::new(&self.orders, PollFlags::IN)];
+        let deadline = std::time::Instant::now() + COPY_DEADLINE;
+        loop {
+            let left = deadline.saturating_duration_since(std::time::Instant::now());
+            wait_for(&mut waits, Some(left));
+            if !waits[0].revents().is_empty() {
+                break;
+            }
+            if left.is_zero() {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        }
+        let mut bytes = [0; ANSWER_BYTES];
+        match recv(&self.orders, &mut bytes, RecvFlags::DONTWAIT) {
+            Ok((_, ANSWER_BYTES)) => Ok(i32::from_ne_bytes(bytes)),
+            Ok(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(Errno::INTR) => self.answer(),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
+/// Ends one that is of no more use. A living one ends with this process.
+impl Drop for Template {
+    fn drop(&mut self) {
+        PID.store(0, Ordering::Relaxed);
+        // It may have ended by itself; collecting it is what counts.
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+/// Its three streams, and the other ends of them.
+fn pipes() -> io::Result<([OwnedFd; STREAMS], [OwnedFd; STREAMS])> {
+    let (stdin, control) = io::pipe()?;
+    let (frames, stdout) = io::pipe()?;
+    let (words, stderr) = io::pipe()?;
+    let streams = [stdin.into(), stdout.into(), stderr.into()];
+    Ok((streams, [control.into(), frames.into(), words.into()]))
+}
