@@ -8,6 +8,7 @@ pub mod final_report;
 mod graph;
 pub mod list;
 pub mod report;
+mod session_status;
 pub mod show;
 pub mod trail;
 

@@ -91,10 +91,9 @@ fn every_audit_file_is_valid_and_says_what_the_log_holds() {
     assert!(!of_type(&records, "ROLLBACK_EVENT").is_empty(), "{:?}", found.keys());
     let summary = of_type(&records, "SESSION_SUMMARY");
     assert_eq!((summary.len(), &summary[0]["payload"]["failed"]), (1, &json!(1)));
-    let reported = worked.trace().into_iter().map(|envelope| envelope["payload"]["event"].clone());
+    let mut reported = worked.trace().into_iter().map(|envelope| envelope["payload"]["event"].clone());
     let trail =
-        reported.filter(|event| event["event"] == "SESSION_FINAL_REPORT").last().unwrap()["audit_trail"]
-            .clone();
+        reported.rfind(|event| event["event"] == "SESSION_FINAL_REPORT").unwrap()["audit_trail"].clone();
     assert_eq!(trail, json!({"storage_path": format!("{PATH}/"), "record_count": found.len()}));
 }
 
@@ -173,8 +172,8 @@ fn foreign_ids_name_no_other_place_and_the_configuration_decides() {
     off.scratch().write("home/.config/writ/config.toml", "[aop]\naudit = \"off\"\n");
     let worked = work(&off, &aop(&off, "aop-success")).succeeded();
     assert!(!off.project().join("_skills").exists());
-    let events = worked.trace().into_iter().map(|envelope| envelope["payload"]["event"].clone());
-    let report = events.filter(|event| event["event"] == "SESSION_FINAL_REPORT").last().unwrap();
+    let mut events = worked.trace().into_iter().map(|envelope| envelope["payload"]["event"].clone());
+    let report = events.rfind(|event| event["event"] == "SESSION_FINAL_REPORT").unwrap();
     assert_eq!(report["audit_trail"], Value::Null);
     off.scratch().write("home/.config/writ/config.toml", "[aop]\naudit = \"../up\"\n");
     let refused = off.call(["run", "-"]).stdin(aop(&off, "aop-success").to_string()).run();

@@ -19,7 +19,7 @@ const SESSION_MAX: Duration = Duration::from_secs(90);
 const LIMIT: &str = "500";
 
 /// Starts the session, gives it its budget, and lets it begin.
-fn begin<'c>(cli: &'c Cli) -> Background<'c> {
+fn begin(cli: &Cli) -> Background<'_> {
     prepare(cli);
     let engine = cli.spawn(COMMAND);
     let run = run_id(&engine);

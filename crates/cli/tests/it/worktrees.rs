@@ -176,7 +176,7 @@ fn conflicting(cli: &Cli, more: &str, after: Option<String>) -> Vec<Value> {
     let meet = |own: &str, other: &str| {
         format!("touch $MEET/{own}; until [ -e $MEET/{other} ]; do sleep 0.01; done; echo {own} > file")
     };
-    let rest = format!("writes = [\"file\"]\nenv = {{ MEET = {met:?} }}\n{more}");
+    let rest = format!("writes = [\"file\"]\nenv = {{ MEET = \"{}\" }}\n{more}", met.display());
     let both = [task("a", &meet("a", "b"), &rest), task("b", &meet("b", "a"), &rest)];
     plan(cli, UNCONFINED, &both.into_iter().chain(after).collect::<Vec<_>>());
     worked(cli)

@@ -139,13 +139,15 @@ impl Reported {
             used,
             model: Some(response.agent.model.clone()),
             summary: summary.map(|summary| hidden.clean(summary).into_owned()),
-            retry_after_ms: retry_after.and_then(Value::as_u64).map(|millis| millis.min(RETRY_AFTER_MS_MAX)),
+            retry_after_ms: retry_after.and_then(Value::as_u64).map(shortened),
         }
     }
 }
 
-/// A wait that is longer is shortened in any case.
-const RETRY_AFTER_MS_MAX: u64 = RETRY_AFTER_MAX.as_millis() as u64;
+/// A wait that is too long is shortened in any case.
+fn shortened(millis: u64) -> u64 {
+    u64::try_from(RETRY_AFTER_MAX.as_millis()).map_or(millis, |longest| millis.min(longest))
+}
 
 fn believed(tokens: Option<u64>) -> u64 {
     tokens.unwrap_or(0).min(REPORTED_TOKENS_MAX)

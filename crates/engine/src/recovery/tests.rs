@@ -28,7 +28,7 @@ fn checks_decide_first_then_what_the_plan_calls_safe_then_a_person() {
 fn a_file_that_exists_does_not_show_that_interrupted_work_was_finished() {
     let exists = Check { expects: Expects::FileExists, ..Check::of_arguments(vec!["out".to_owned()]) };
     let passes = Check::of_arguments(vec!["true".to_owned()]);
-    assert!(!shows_the_end(&[exists.clone()]) && shows_the_end(&[exists, passes]));
+    assert!(!shows_the_end(std::slice::from_ref(&exists)) && shows_the_end(&[exists, passes]));
     assert_eq!(decide(1, &[seen(true)], (false, true)), Decision::Rerun);
     assert_eq!(decide(1, &[seen(true)], (false, false)), Decision::Parked);
 }

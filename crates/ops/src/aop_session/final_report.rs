@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::aop::Code;
-use contract::aop::event::{Body, RoleAssignment, SessionFinalReport, SessionStatus, TaskOutcome, Totals};
+use contract::aop::event::{Body, RoleAssignment, SessionFinalReport, TaskOutcome, Totals};
 use contract::aop::response::{FinalSignal, State};
 use contract::aop::task::Task as Message;
 use contract::domain::attempt::Attempt;
@@ -12,12 +12,12 @@ use contract::domain::money::MicroUsd;
 use contract::domain::run::Run;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
-use contract::domain::text::counted;
 use contract::json::Value;
 
 use super::costs::{cost, costs, whole_cost};
 use super::delegated_costs::{DelegatedCost, DelegatedCosts};
 use super::graph::graph;
+use super::session_status::{status, word};
 use super::{Whole, trail};
 use crate::aop_event::AopEvent;
 use crate::context::Context;
@@ -59,12 +59,11 @@ pub fn event(
     let mut report = of(&whole);
     if let Some(storage_path) = storage_path {
         let runs = whole.runs.iter().map(|(run, tasks)| (run, tasks.iter().map(|(task, _)| task).collect()));
-        // The event itself gives the last one, the summary. A trail that cannot be read must not keep the run from
-        // its end; whoever writes the files tells it.
+        // The event itself gives the last one, the summary. A trail that cannot be read must not keep the run from its end.
         let count = trail::count(cx, runs).ok().map(|count| count + 1);
         report.audit_trail = Some(trail::told(storage_path, count));
     }
-    let signal = report.session_status.as_ref().map_or("SUCCESS", |status| status.final_signal.as_str());
+    let signal = report.session_status.as_ref().map_or("SUCCESS", word);
     let totals = report.totals.clone().unwrap_or_default();
     let told = format!("{signal}, {} of {} TASKs completed", totals.completed, totals.total_tasks);
     Ok(Some(AopEvent { body: Body::SessionFinalReport(Box::new(report)), told, more: Value::Null }))
@@ -76,7 +75,7 @@ fn of_runs(runs: &[(&Run, &[(Task, Vec<Attempt>)])], delegated: &DelegatedCosts)
     let ended: Vec<FinalSignal> = nodes.iter().filter_map(|node| signal(node.task)).collect();
     let outcomes: Vec<TaskOutcome> = nodes.iter().map(outcome).collect();
     SessionFinalReport {
-        session_status: Some(status(&nodes, &ended)),
+        session_status: Some(status(nodes.len(), &ended)),
         totals: Some(totals(&nodes, &outcomes)),
         delegation_graph: Some(graph(&nodes)),
         tasks: outcomes.into_iter().take(limits::RUN_TASKS_LISTED_MAX).collect(),
@@ -127,26 +126,6 @@ pub(super) fn signal(task: &Task) -> Option<FinalSignal> {
         Status::Failed => Some(FinalSignal::Failure),
         Status::Canceled => Some(FinalSignal::Aborted),
     }
-}
-
-/// How a session is called in one word.
-pub(crate) fn word(status: &SessionStatus) -> &'static str {
-    if status.state == State::InProgress { status.state.as_str() } else { status.final_signal.as_str() }
-}
-
-fn status(nodes: &[Node<'_>], ended: &[FinalSignal]) -> SessionStatus {
-    let open = nodes.len() - ended.len();
-    let status = SessionStatus::of(ended);
-    if open == 0 {
-        return status;
-    }
-    // What has not ended has not succeeded.
-    let final_signal = match status.final_signal {
-        FinalSignal::Success => FinalSignal::PartialSuccess,
-        other => other,
-    };
-    let message = Some(format!("not ended: {}", counted(open, "TASK")));
-    SessionStatus { state: State::InProgress, final_signal, message, ..status }
 }
 
 fn outcome(node: &Node<'_>) -> TaskOutcome {

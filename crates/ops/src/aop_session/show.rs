@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::final_report;
+use super::{final_report, session_status};
 use crate::context::Context;
 use crate::error::Result;
 use crate::run::list::Brief;
@@ -51,7 +51,7 @@ pub fn show(cx: &mut Context, request: &Request) -> Result<Answer> {
         runs.push(Brief { state: crate::run::shown_state(cx, run), ..Brief::from(run) });
     }
     let graph: DelegationGraph = report.delegation_graph.unwrap_or_default();
-    let signal = report.session_status.map(|status| final_report::word(&status).to_owned());
+    let signal = report.session_status.map(|status| session_status::word(&status).to_owned());
     Ok(Answer {
         session_id: whole.session_id,
         final_signal: signal.unwrap_or_default(),

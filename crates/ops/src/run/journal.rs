@@ -92,7 +92,7 @@ fn write_one(
         Entry::Land { .. } => return granted::land(work, &about, entry),
         Entry::Hold { task_id, wants } => return hold(work, run, task_id, wants),
         Entry::WaitForLimit { task_id, resource } => {
-            crate::limit_window::begin_wait(work, run, task_id, resource)?
+            crate::limit_window::begin_wait(work, run, task_id, resource)?;
         }
         Entry::LetGo { task_id } => {
             let task = crate::task::required(work.tx, task_id.as_str())?;

@@ -68,7 +68,7 @@ fn a_child_that_aborts_the_session_of_its_parent_is_not_canceled_itself() {
     let sibling = world.child("sibling", &parent, None);
     let (failing, at) = (world.state_of(&child), world.temp.now().at);
     let ended = end_others(&mut world.cx, &caller("writ"), &failing, (at, "it failed")).unwrap();
-    assert_eq!(ended, [parent.clone()]);
+    assert_eq!(ended, std::slice::from_ref(&parent));
     assert_eq!(world.state_of(&parent).state, RunState::Canceled);
     assert_eq!(world.state_of(&sibling).state, RunState::Canceled);
     let child = world.state_of(&child);

@@ -35,6 +35,7 @@ use testkit::SeededIds;
 
 /// What the test's machine looks like.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a condition of its own that a test sets")]
 pub(crate) struct Paper {
     pub(crate) links: Links,
     pub(crate) fold: bool,

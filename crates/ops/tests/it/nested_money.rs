@@ -120,7 +120,7 @@ impl Tree {
             let to = Status::InProgress;
             entries.push(Entry::MoveTask { task_id: task.id, to, reason: None, verified: false });
         }
-        entries.push(Entry::StartAttempt { attempt, wants: Wants::default() });
+        entries.push(Entry::StartAttempt { attempt, wants: Wants::default(), dispatch: None });
         let written = self.write(job, &entries);
         if matches!(written, Written::All { .. }) {
             self.jobs[job].state = State::Working;
@@ -380,8 +380,8 @@ impl Tree {
             }
             5..=7 => {
                 let job = self.pick(step, |job| is_working(job) && self.runs[job.run].depth < 4)?;
-                let limit = (step.which % 3 == 0).then_some(amount);
-                let budgets = [(amount / 2, step.which % 2 == 0), (amount / 3, true)];
+                let limit = step.which.is_multiple_of(3).then_some(amount);
+                let budgets = [(amount / 2, step.which.is_multiple_of(2)), (amount / 3, true)];
                 self.submit(Some(job), limit, &budgets);
             }
             8 | 9 => {

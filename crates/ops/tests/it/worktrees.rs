@@ -58,7 +58,7 @@ fn a_clone_stays_if_an_attempt_begins_just_before_it_is_taken_away() {
     };
     let entries = [
         Entry::MoveTask { task_id, to: Status::InProgress, reason: None, verified: false },
-        Entry::StartAttempt { attempt, wants: Wants::default() },
+        Entry::StartAttempt { attempt, wants: Wants::default(), dispatch: None },
     ];
     let elsewhere = world.elsewhere();
     world.host.while_discarding.replace(Some(Box::new(move || {

@@ -175,7 +175,7 @@ impl Trail {
         let dispatch = dispatch.cloned().unwrap_or_default();
         let sent = |task: &Task| effective::for_attempt(task, attempt.number, attempt.alternative, &dispatch);
         let sent = told.message.as_deref().map(sent);
-        told.attempt = sent.as_ref().map_or_else(|| number(attempt), |task| effective::attempt(task));
+        told.attempt = sent.as_ref().map_or_else(|| number(attempt), effective::attempt);
         let routing = routing(told, attempt, sent.as_ref());
         let mut drafts = vec![routing];
         if let Some(sent) = sent {

@@ -87,7 +87,7 @@ impl Plant {
 
 /// Every place for a canary: in each text, each list and each map of the sample, inside texts that are documents, and in
 /// the fields that the schema has and the sample has not. Values of the sample are not in it, so that it fits every
-/// request that is made in the same way: to make it anew for each one took most of the time.
+/// request that is made in the same way.
 fn plants(request: &Value, schema: &Value) -> Vec<Plant> {
     let mut made = Vec::new();
     for path in mutation::paths(request, String::new()) {
