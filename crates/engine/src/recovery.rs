@@ -71,10 +71,11 @@ pub(crate) fn decide(
     }
 }
 
-/// Whether the checks of a task show that interrupted work had been finished. A file that exists may be half written, or
-/// older than the attempt.
-fn shows_the_end(checks: &[Check]) -> bool {
-    checks.iter().any(|check| check.expects != Expects::FileExists)
+/// Whether the checks of a task show that interrupted work had been finished. That a file exists shows nothing if it was there
+/// before.
+fn shows_the_end(checks: &[Check], was_there: impl Fn(&str) -> bool) -> bool {
+    let is_old = |check: &Check| check.command.first().is_some_and(|path| was_there(path));
+    checks.iter().any(|check| check.expects != Expects::FileExists || !is_old(check))
 }
 
 /// A task runs again only with the files that it had before.
@@ -156,7 +157,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let may_rerun = spec.retry_safe || dispatcher.settings.rerun_parked;
     let was_done = was_done(dispatcher, task, last);
     let unchecked = spec.checks.is_empty() && was_done;
-    let shows_end = was_done || shows_the_end(&spec.checks);
+    let shows_end = was_done || shows_the_end(&spec.checks, |path| dispatcher.was_there(last, path));
     let refused = outside.as_ref().and_then(Outside::refusal);
     let decision = match refused {
         // What it must not have changed is not merged.

@@ -173,7 +173,7 @@ pub const LIMITED_ATTEMPTS_MAX: u32 = 20;
 /// How long a task waits for a provider's reset time by default: a weekly window and a day.
 pub const LIMIT_WAIT_DEFAULT: Duration = Duration::from_hours(8 * 24);
 /// The latest reset time of a limit that is believed. A later one counts as none, and the wait is estimated.
-pub const LIMIT_RESET_MAX: Duration = Duration::from_hours(366 * 24);
+pub const LIMIT_RESET_MAX: Duration = Duration::from_hours(10 * 366 * 24);
 /// The first wait for a resource whose provider names no reset time. It doubles with each further refusal.
 pub const LIMIT_ESTIMATE_MIN: Duration = Duration::from_secs(30);
 pub const LIMIT_ESTIMATE_MAX: Duration = Duration::from_mins(30);

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use contract::domain::attempt::{Attempt, AttemptId, Taken};
 use contract::domain::rollback::{Counts, Direction, FileResult, FileStatus, Rollback, Stage, Trigger};
+use contract::domain::scope::Scope;
 use contract::domain::time::Timestamp;
 use ops::Result;
 use ops::lock::list::lost_to;
@@ -13,7 +14,7 @@ use super::{Committed, Dispatcher};
 use crate::launcher::with_causes;
 use crate::live::Live;
 use crate::pipeline::Mark;
-use crate::snapshots::{Beside, Between, Fault, Job, NOT_TAKEN, Subject};
+use crate::snapshots::{Beside, Between, Fault, Job, Known, NOT_TAKEN, Subject};
 
 /// What a rollback by an engine brought about.
 pub(crate) struct Rolled {
@@ -156,6 +157,13 @@ impl Dispatcher<'_> {
             left,
             entry: Some(self.rolled(task, &id, rollback, files)),
         }))
+    }
+
+    /// Whether a file is known to have been there before an attempt began.
+    pub(crate) fn was_there(&self, last: &Attempt, path: &str) -> bool {
+        let Ok(path) = Scope::parse(path, Some(&self.run.asked.workspace)) else { return false };
+        let before = self.settings.snapshots.before(&last.begun.id);
+        before.is_some_and(|before| matches!(before.at(path.as_str()), Known::File(_)))
     }
 
     /// What a rollback of one attempt would do.

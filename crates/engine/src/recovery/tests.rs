@@ -25,10 +25,12 @@ fn checks_decide_first_then_what_the_plan_calls_safe_then_a_person() {
 }
 
 #[test]
-fn a_file_that_exists_does_not_show_that_interrupted_work_was_finished() {
-    let exists = Check { expects: Expects::FileExists, ..Check::of_arguments(vec!["out".to_owned()]) };
-    let passes = Check::of_arguments(vec!["true".to_owned()]);
-    assert!(!shows_the_end(std::slice::from_ref(&exists)) && shows_the_end(&[exists, passes]));
+fn a_file_that_was_there_before_does_not_show_that_interrupted_work_was_finished() {
+    let exists =
+        |path: &str| Check { expects: Expects::FileExists, ..Check::of_arguments(vec![path.to_owned()]) };
+    let shows = |checks: &[Check]| shows_the_end(checks, |path| path == "old");
+    assert!(!shows(&[exists("old")]) && shows(&[exists("old"), exists("new")]));
+    assert!(shows(&[exists("old"), Check::of_arguments(vec!["true".to_owned()])]));
     assert_eq!(decide(1, &[seen(true)], (false, true)), Decision::Rerun);
     assert_eq!(decide(1, &[seen(true)], (false, false)), Decision::Parked);
 }
