@@ -19,7 +19,7 @@ static SPAWNER: Mutex<Option<Sender<Job>>> = Mutex::new(None);
 /// A new shim: a copy of the template, or a process that starts the program.
 pub(super) fn start(shim: &ShimProgram, marker: &Marker) -> io::Result<ShimProcess> {
     match template::copy(shim, marker) {
-        Some(copied) => copied,
+        Some(copied) => Ok(copied),
         None => ShimProcess::of(spawn(command(shim, marker))?),
     }
 }

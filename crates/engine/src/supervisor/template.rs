@@ -49,7 +49,7 @@ pub(super) fn is_template(pid: u32) -> bool {
 /// A shim that is a copy of the template. `None` if the program has to be started for it.
 ///
 /// Any thread may ask for one: to the kernel its parent is the thread that started the template.
-pub(super) fn copy(shim: &ShimProgram, marker: &Marker) -> Option<io::Result<ShimProcess>> {
+pub(super) fn copy(shim: &ShimProgram, marker: &Marker) -> Option<ShimProcess> {
     TEMPLATES.lock().unwrap_or_else(PoisonError::into_inner).copy(shim, marker)
 }
 
@@ -71,7 +71,7 @@ struct Templates {
 }
 
 impl Templates {
-    fn copy(&mut self, shim: &ShimProgram, marker: &Marker) -> Option<io::Result<ShimProcess>> {
+    fn copy(&mut self, shim: &ShimProgram, marker: &Marker) -> Option<ShimProcess> {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
         if is_first || !shim.has_template || self.failures >= FAILURES_MAX {
             return None;
@@ -90,6 +90,7 @@ impl Templates {
                 self.failures = 0;
                 Some(copied)
             }
+            // Without the template a process and its descriptors are free, which may be what was missing.
             Err(_) => {
                 self.failures += 1;
                 None
@@ -125,13 +126,8 @@ impl Template {
         Ok(Self { shim: shim.clone(), mark, process, orders })
     }
 
-    /// The outer error means the template, which is of no more use then.
-    fn copy(&self, marker: &Marker) -> io::Result<io::Result<ShimProcess>> {
-        let (streams, [control, frames, words]) = match pipes() {
-            Ok(pipes) => pipes,
-            // What this process is short of, every other way to start a shim is short of too.
-            Err(error) => return Ok(Err(error)),
-        };
+    fn copy(&self, marker: &Marker) -> io::Result<ShimProcess> {
+        let (streams, [control, frames, words]) = pipes()?;
         let mark = marker.to_string();
         let borrowed = [&streams[0], &streams[1], &streams[2]].map(AsFd::as_fd);
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
@@ -144,8 +140,8 @@ impl Template {
         drop(streams);
         let answer = self.answer()?;
         match Pid::from_raw(answer) {
-            Some(pid) if answer > 0 => Ok(Ok(ShimProcess::new(pid, control, frames, words))),
-            _ => Ok(Err(io::Error::from_raw_os_error(answer.saturating_neg()))),
+            Some(pid) if answer > 0 => Ok(ShimProcess::new(pid, control, frames, words)),
+            _ => Err(io::Error::from_raw_os_error(answer.saturating_neg())),
         }
     }
 
