@@ -57,12 +57,12 @@ fn attempts(lab: &Lab) -> Vec<Value> {
 /// conversation: the model goes on with its script only if it is told what it said before.
 #[track_caller]
 fn works(executor: &str, program: Agent) {
-    works_after(executor, program, "0s");
+    works_with(executor, program, json!({}));
 }
 
-/// The same, with this wait before the second attempt.
+/// The same, with these fields of the task.
 #[track_caller]
-fn works_after(executor: &str, program: Agent, wait: &str) {
+fn works_with(executor: &str, program: Agent, fields: Value) {
     let lab = Lab::new();
     let steps = json!([
         shell(program.name(), "echo wrong > src/out"),
@@ -72,7 +72,8 @@ fn works_after(executor: &str, program: Agent, wait: &str) {
         {"text": "SECOND"},
     ]);
     let checks = json!([{"command": ["grep", "-q", "right", "src/out"]}]);
-    let more = json!({"retries": 1, "backoff": [wait], "checks": checks});
+    let mut more = json!({"retries": 1, "checks": checks});
+    more.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     let (task, attempts) = run(&lab, executor, steps, more);
     assert_eq!(
         (&task["status"], &task["evidence"]),
@@ -119,7 +120,7 @@ fn opencode_works_as_an_executor() {
 /// It names the file of a conversation after the minute, and loses one that is loaded in the minute in which it began.
 #[test]
 fn gemini_works_over_acp() {
-    works_after("gemini-acp", Agent::Gemini, "60s");
+    works_with("gemini-acp", Agent::Gemini, json!({"backoff": ["60s"]}));
 }
 
 #[test]
