@@ -47,6 +47,18 @@ impl Scratch {
             .unwrap_or_else(|error| panic!("could not read {}: {error}", path.display()))
     }
 
+    /// The names in the directory.
+    pub fn names(&self, inside: impl AsRef<Path>) -> Vec<String> {
+        let path = self.join(inside);
+        let listed = std::fs::read_dir(&path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let entries = listed.unwrap_or_else(|error| panic!("could not list {}: {error}", path.display()));
+        let name =
+            |entry: &std::fs::DirEntry| entry.file_name().into_string().expect("tests use readable names");
+        let mut names: Vec<String> = entries.iter().map(name).collect();
+        names.sort();
+        names
+    }
+
     pub fn has(&self, inside: impl AsRef<Path>) -> bool {
         self.join(inside).exists()
     }

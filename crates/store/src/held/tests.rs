@@ -5,14 +5,6 @@ use testkit::Scratch;
 
 use super::*;
 
-fn names(scratch: &Scratch) -> Vec<String> {
-    let entries = fs::read_dir(scratch.path()).unwrap();
-    let mut names: Vec<String> =
-        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    names
-}
-
 #[test]
 fn leftovers_go_and_what_is_held_or_somebody_elses_stays() {
     let scratch = Scratch::new();
@@ -27,7 +19,7 @@ fn leftovers_go_and_what_is_held_or_somebody_elses_stays() {
     assert_eq!(fs::metadata(other.path()).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(held.path().is_dir(), "it is held");
     drop((held, other));
-    assert_eq!(names(&scratch), ["target", "work-link"]);
+    assert_eq!(scratch.names(""), ["target", "work-link"]);
     assert!(Held::file(&scratch.join("nowhere/work-")).is_err());
 }
 
@@ -47,5 +39,5 @@ fn of_many_at_once_each_gets_its_own() {
             });
         }
     });
-    assert_eq!(names(&scratch), Vec::<String>::new());
+    assert_eq!(scratch.names(""), Vec::<String>::new());
 }

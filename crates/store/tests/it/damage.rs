@@ -1,6 +1,6 @@
 //! Verification reports whatever other programs change in a store: rows of every table, the schema, single bits.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -638,7 +638,7 @@ fn soak_a_damaged_store_gives_back_what_is_whole() {
         let tx = store.begin().unwrap();
         tx.append(&Stream::Store, event(&mut SeededIds::new(2000), &temp.now(), "on it goes")).unwrap();
         tx.commit().unwrap();
-        let names = names(&scratch);
+        let names = scratch.names("");
         assert!(!names.iter().any(|name| name.contains("salvaging-")), "no copy is left: {names:?}");
     }
     assert!(kept_most * 2 > rounds, "most of the log survives in only {kept_most} of {rounds} rounds");
@@ -676,12 +676,6 @@ fn a_whole_store_is_salvaged_with_all_it_has_and_nothing_is_overwritten() {
     assert_eq!(error.unwrap_err().code(), ErrorCode::Io);
 }
 
-/// The names in a directory.
-fn names(scratch: &Scratch) -> BTreeSet<String> {
-    let entries = std::fs::read_dir(scratch.path()).unwrap();
-    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-}
-
 #[test]
 fn a_salvage_that_fails_leaves_nothing_and_can_be_tried_again() {
     let temp = written(3);
@@ -693,7 +687,7 @@ fn a_salvage_that_fails_leaves_nothing_and_can_be_tried_again() {
     let mut same = SeededIds::new(7);
     same.random_bits();
     assert!(salvage(&mut same).is_err());
-    assert_eq!(names(&scratch), BTreeSet::new());
+    assert_eq!(scratch.names(""), Vec::<String>::new());
     // What a killed one left is removed, and never taken for a store.
     std::fs::create_dir(scratch.join("new.db.salvaging-1")).unwrap();
     assert_eq!(salvage(&mut SeededIds::new(1000)).unwrap().tasks, 3);
