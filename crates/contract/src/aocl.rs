@@ -8,7 +8,7 @@ pub mod shape;
 pub mod stack;
 pub mod trace;
 
-pub use bundle::Bundle;
+pub use bundle::{Bundle, Replaced};
 pub use intents::check_payload;
 pub use layer::Layer;
 pub use payload::{

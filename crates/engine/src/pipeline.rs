@@ -27,7 +27,7 @@ use std::time::Instant;
 
 use contract::aee::{LOG_SINK, Type};
 use contract::aocl::payload::{Control, Delegation, Digests, LayerPayload, LayerRef, StackSelect};
-use contract::aocl::{Bundle, Layer, intents};
+use contract::aocl::{Bundle, Layer, Replaced, intents};
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::run::NewRun;
@@ -51,6 +51,8 @@ pub(crate) struct Pipeline {
     bundle: Bundle,
     /// The digest of the bundle.
     digest: String,
+    /// What was replaced in the bundle since the entries were last committed.
+    replaced: Vec<Replaced>,
     /// Numbers of tasks that have ended and are still in the bundle, in the order of their ends.
     ended: VecDeque<i64>,
     entries: Vec<Entry>,
@@ -79,7 +81,7 @@ pub(crate) enum Position<'p> {
 /// A walk at one moment, to return to when what followed could not be written.
 #[derive(Clone)]
 pub(crate) struct Mark {
-    bundle: Bundle,
+    replaced: usize,
     digest: String,
     ended: VecDeque<i64>,
     entries: usize,
@@ -112,6 +114,8 @@ impl Pipeline {
             let (id, halted) = (record.layer.id.clone(), record.control.halt_pipeline);
             pipeline.executed.push(Executed { id, halted });
         }
+        // All of it is committed.
+        pipeline.replaced.clear();
         pipeline.ended = numbers_in(&pipeline.bundle);
         Ok(pipeline)
     }
@@ -123,6 +127,7 @@ impl Pipeline {
             run_id: run.id.to_string(),
             digest: Bundle::new().digest(),
             bundle: Bundle::new(),
+            replaced: Vec::new(),
             ended: VecDeque::new(),
             entries: Vec::new(),
             executed: Vec::new(),
@@ -291,11 +296,12 @@ impl Pipeline {
     /// The entries were committed.
     pub(crate) fn written(&mut self) {
         self.entries.clear();
+        self.replaced.clear();
     }
 
     pub(crate) fn mark(&self) -> Mark {
         Mark {
-            bundle: self.bundle.clone(),
+            replaced: self.replaced.len(),
             digest: self.digest.clone(),
             ended: self.ended.clone(),
             entries: self.entries.len(),
@@ -307,7 +313,11 @@ impl Pipeline {
     /// Drops everything since the mark. None of it may have been committed: the context must stay what the records
     /// lead to.
     pub(crate) fn back_to(&mut self, mark: Mark) {
-        self.bundle = mark.bundle;
+        while self.replaced.len() > mark.replaced
+            && let Some(replaced) = self.replaced.pop()
+        {
+            self.bundle.undo(replaced);
+        }
         self.digest = mark.digest;
         self.ended = mark.ended;
         self.entries.truncate(mark.entries);
@@ -316,9 +326,10 @@ impl Pipeline {
     }
 
     fn patch(&mut self, delta: &Map<String, Value>) -> Result<()> {
-        self.bundle.apply(delta).map_err(|error| {
+        let replaced = self.bundle.apply(delta).map_err(|error| {
             Error::new(ErrorCode::Bug, format!("a layer's delta does not fit the context: {error}"))
         })?;
+        self.replaced.push(replaced);
         if !delta.is_empty() {
             self.digest = self.bundle.digest();
         }

@@ -11,7 +11,7 @@ use contract::domain::id::{Id, mint};
 use contract::domain::request::Agent;
 use contract::domain::task::TaskId;
 use contract::domain::time::{Now, Timestamp};
-use contract::json::canonical::canonical;
+use contract::json::canonical;
 use contract::secrets::scrub;
 use serde_json::{Value, json};
 use store::Vybe;
@@ -95,7 +95,7 @@ impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
             let metadata = row.text(&["metadata"]).map_or(Value::Null, |text| {
                 let parsed = serde_json::from_str::<Value>(&text).ok();
                 // Numbers without a canonical form are kept as text.
-                parsed.filter(|value| canonical(value).is_ok()).unwrap_or(Value::String(text))
+                parsed.filter(|value| canonical::check(value).is_ok()).unwrap_or(Value::String(text))
             });
             let task = row.text(&["task_id"]);
             let known = task.as_ref().and_then(|id| self.tasks.get(id)).cloned();

@@ -100,7 +100,7 @@ fn the_vectors_hold() {
 
 fn any_path() -> impl Strategy<Value = String> {
     let partition = prop::sample::select(PARTITIONS.to_vec());
-    (partition, prop::collection::vec("[ab]", 1..4))
+    (partition, prop::collection::vec("[ab\u{e000}\u{1f600}\\\"]", 1..4))
         .prop_map(|((number, name), inside)| format!("{number}.{name}.{}", inside.join(".")))
 }
 
@@ -122,6 +122,7 @@ proptest! {
         for delta in &deltas {
             bundle.apply(delta).unwrap();
             digests.push(bundle.digest());
+            prop_assert_eq!(bundle.digest(), digest::of_value(bundle.as_value()).unwrap());
         }
         // Every step is read back from its stored form, as after a restart.
         let mut again = serde_json::to_vec(&Bundle::new()).unwrap();
@@ -131,6 +132,20 @@ proptest! {
             read.apply(&delta).unwrap();
             prop_assert_eq!(read.digest(), digest);
             again = serde_json::to_vec(&read).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_delta_can_be_taken_back(deltas in prop::collection::vec(any_delta(), 1..8)) {
+        let mut bundle = Bundle::new();
+        let mut steps = Vec::new();
+        for delta in &deltas {
+            let before = bundle.clone();
+            steps.push((before, bundle.apply(delta).unwrap()));
+        }
+        for (before, replaced) in steps.into_iter().rev() {
+            bundle.undo(replaced);
+            prop_assert_eq!((&bundle, bundle.digest()), (&before, before.digest()));
         }
     }
 
