@@ -80,8 +80,19 @@ def plan(turns):
     if steps is None:
         d = os.environ.get("STUB_DEFAULT")
         return (json.loads(d) if d else [{"text": "STUB-OK"}]), (sum(1 for who, _ in turns if who == "model") if d else 0)
-    idx = sum(1 for who, _ in turns[last + 1:] if who == "model")
-    return steps, idx
+    return steps, steps_done(turns[last + 1:], steps)
+
+
+def steps_done(turns, steps):
+    """A program that loads a conversation may put the calls of several turns into one: its entry has their number."""
+    done = 0
+    for calls in (what for who, what in turns if who == "model"):
+        left = calls if isinstance(calls, int) else 1
+        while left > 0:
+            step = steps[done] if done < len(steps) else {}
+            left -= len(step.get("tools") or [step])
+            done += 1
+    return done
 
 
 def norm_step(step, tools):
@@ -433,7 +444,7 @@ class H(BaseHTTPRequestHandler):
         turns = []
         for c in o.get("contents", []):
             if c.get("role") == "model":
-                turns.append(("model", ""))
+                turns.append(("model", max(1, sum("functionCall" in p for p in c.get("parts", [])))))
             else:
                 is_tool = any("functionResponse" in p for p in c.get("parts", []))
                 t = flat([p.get("text") for p in c.get("parts", []) if "text" in p])

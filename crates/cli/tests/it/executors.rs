@@ -447,7 +447,7 @@ const ACP_AGENT: &str = r#"
 import json, os, sys
 def send(message): print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 def update(body): send({"method": "session/update", "params": {"sessionId": "acp-1", "update": body}})
-log = open("acp.log", "a")
+log, loaded = open("acp.log", "a"), False
 for line in sys.stdin:
     message = json.loads(line); log.write(line); log.flush()
     method, number = message.get("method"), message.get("id")
@@ -459,10 +459,14 @@ for line in sys.stdin:
     elif method == "session/load":
         update({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "what was said before"}})
         send({"id": number, "result": {}})
+        loaded = True
     elif method == "session/set_model":
         send({"id": number, "error": {"code": -32601, "message": "unknown"}})
     elif method == "session/prompt":
         prompt = number
+        if loaded:  # late
+            update({"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": "the task"}})
+            update({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "permission yes"}})
         send({"id": 99, "method": "session/request_permission", "params": {"sessionId": "acp-1",
             "toolCall": {"toolCallId": "c1", "title": "paint"},
             "options": [{"optionId": "yes", "kind": "allow_once"}, {"optionId": "no", "kind": "reject_once"}]}})
@@ -470,7 +474,7 @@ for line in sys.stdin:
         chosen = message["result"]["outcome"]["optionId"]
         if "-r" in sys.argv or os.path.exists("acp.again"): open("proof", "w")
         open("acp.again", "w")
-        update({"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "completed"})
+        if not loaded: update({"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "completed"})
         for word in ["permission ", chosen]:
             update({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": word}})
         send({"id": prompt, "result": {"stopReason": os.environ.get("STOP", "end_turn"), "usage": {"inputTokens": 20, "outputTokens": 2}}})

@@ -9,6 +9,7 @@ use std::time::Duration;
 use contract::aop::effective;
 use contract::aop::event::Body;
 use contract::aop::task::Provider;
+use contract::domain::attempt::Attempt;
 use contract::domain::limits::{AGENT_SILENCE_MAX, RETRY_AFTER_MAX};
 use contract::domain::time::Timestamp;
 use contract::plan::{CommandUse, PromptUse};
@@ -73,6 +74,8 @@ impl Executor for Acp {
             awaited: None,
             output: Vec::new(),
             text: String::new(),
+            past: work.resume.and(work.before).and_then(said_at_last),
+            is_past: false,
             calls: BTreeMap::new(),
         };
         client.ask(
@@ -128,8 +131,17 @@ struct Client {
     output: Vec<u8>,
     /// The message of the model that is being put together.
     text: String,
+    /// What the model said at the end of the attempt before.
+    past: Option<String>,
+    /// The agent tells what was said before, although it was asked to go on.
+    is_past: bool,
     /// What each open tool call does.
     calls: BTreeMap<String, (Value, Value)>,
+}
+
+/// What the model said at the end of an attempt.
+fn said_at_last(attempt: &Attempt) -> Option<String> {
+    attempt.outcome.as_ref()?.report.as_ref()?.summary.clone()
 }
 
 impl Client {
@@ -252,8 +264,18 @@ impl Client {
             return None;
         }
         match update["sessionUpdate"].as_str()? {
+            // Ours are not told to us. Some agents tell the past of a conversation only after they have loaded it.
+            "user_message_chunk" => {
+                self.is_past = true;
+                None
+            }
             "agent_message_chunk" => {
                 self.text.push_str(update["content"]["text"].as_str().unwrap_or_default());
+                if self.is_past && self.past.as_ref().is_some_and(|past| past.trim() == self.text.trim()) {
+                    (self.is_past, self.past) = (false, None);
+                    self.text.clear();
+                    return None;
+                }
                 self.talk.says(&Value::from(self.text.as_str()));
                 self.text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned)
             }
