@@ -59,8 +59,12 @@ impl<'d> Dispatcher<'d> {
 
     /// Whether the task has a clone, with whatever it left there.
     pub(crate) fn has_clone(&self, task: usize) -> bool {
+        if !self.is_isolated(task) {
+            return false;
+        }
+        // Clones that cannot be listed cannot be entered either, and that is told when it is tried.
         let clones = self.settings.worktrees.list().unwrap_or_default();
-        self.is_isolated(task) && clones.iter().any(|clone| clone.record.task_id == self.tasks[task].id)
+        clones.iter().any(|clone| clone.record.task_id == self.tasks[task].id)
     }
 
     /// Where the processes of a task work.
