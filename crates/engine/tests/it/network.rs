@@ -235,5 +235,7 @@ fn the_end_of_the_shim_ends_the_proxy() {
     }
     assert_eq!(visited.last(), Some(&(Verdict::Allowed, 5)), "{visited:?}");
     assert_eq!(server.read(&mut [0; 8]).unwrap_or(0), 0);
+    // The shim itself ends after its last report.
+    run.handle.join();
     assert_eq!(alive(&run.token), []);
 }
