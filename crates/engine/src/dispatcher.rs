@@ -211,7 +211,7 @@ impl<'d> Dispatcher<'d> {
             // What happened to the attempts is decided by the next engine of the run.
             self.children.end_all();
         }
-        self.clear_away();
+        self.clear_all_away();
         finished
     }
 

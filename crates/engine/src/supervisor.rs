@@ -152,6 +152,12 @@ pub fn end_template() {
     template::end();
 }
 
+/// Ends what was made for the next executor before there is one, because the machine is short of something. Nothing is
+/// made in advance from here on.
+pub fn end_spare() {
+    template::end_spare();
+}
+
 /// Starts executors.
 #[derive(Debug)]
 pub struct Supervisor;
@@ -171,6 +177,7 @@ impl Supervisor {
             return Err(StartError::TooLarge { bytes: spec.bytes() });
         }
         let (marker, grace) = (spec.marker.clone(), spec.bounded_grace());
+        let fits_spare = spec.confinement.fits_spare();
         let launch = ToShim::Launch(Box::new(spec)).encode();
         // Escaping can make it longer.
         if launch.len() > LAUNCH_BYTES_MAX {
@@ -188,7 +195,11 @@ impl Supervisor {
         };
         let thread = thread.spawn(run).map_err(failed)?;
         let starting = pause::starting();
-        let started = start_shim(shim, &marker, &launch);
+        let spare = if fits_spare { use_spare(shim, &marker, &launch) } else { None };
+        let started = spare.map_or_else(|| start_shim(shim, &marker, &launch), Ok);
+        if started.is_ok() && fits_spare {
+            template::order_spare(shim, &marker);
+        }
         drop(starting);
         let (child, control) = match started {
             Ok(started) => started,
@@ -263,6 +274,17 @@ impl Handle {
     }
 }
 
+/// A shim that was there before it was needed, and has its launch now.
+fn use_spare(shim: &ShimProgram, marker: &Marker, launch: &[u8]) -> Option<(ShimProcess, OwnedFd)> {
+    let mut child = template::spare(shim, marker)?;
+    let taken = take_launch(&mut child, launch);
+    if taken.is_err() {
+        end_shim(&mut child);
+        template::spare_failed();
+    }
+    taken.ok().map(|control| (child, control))
+}
+
 /// A shim that has its launch and that no signal can hit which is meant for us.
 fn start_shim(
     shim: &ShimProgram,
@@ -274,8 +296,7 @@ fn start_shim(
         shims += 1;
         let failed = |source| StartError::Shim { program: shim.program.clone(), source };
         let mut child = spawner::start(shim, marker).map_err(failed)?;
-        let taken = hand_over(&mut child, launch).and_then(|control| await_ready(&child).map(|()| control));
-        let source = match taken {
+        let source = match take_launch(&mut child, launch) {
             Ok(control) => return Ok((child, control)),
             Err(source) => source,
         };
@@ -286,6 +307,13 @@ fn start_shim(
             return Err(StartError::Handover { program: shim.program.clone(), source });
         }
     }
+}
+
+/// The new shim gets its launch, and is ready.
+fn take_launch(child: &mut ShimProcess, launch: &[u8]) -> io::Result<OwnedFd> {
+    let control = hand_over(child, launch)?;
+    await_ready(child)?;
+    Ok(control)
 }
 
 fn hand_over(child: &mut ShimProcess, launch: &[u8]) -> io::Result<OwnedFd> {

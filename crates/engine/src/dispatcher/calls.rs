@@ -11,7 +11,7 @@ use ops::inside::{ActsFor, InsideTask};
 
 use super::Dispatcher;
 use crate::executor::{Stopped, failure};
-use crate::inside::{Inside, bind};
+use crate::inside::Inside;
 use crate::pipeline::l7_delegate::Claim;
 use crate::sandbox::{Confined, Wanted};
 
@@ -43,8 +43,7 @@ impl Dispatcher<'_> {
         let (Some(socket), Some(inside)) = (socket, live.inside.clone()) else { return Ok(()) };
         // One that was parked had it open before.
         live.door = None;
-        std::fs::remove_file(&socket).ok();
-        live.door = Some(doors.open(bind(&socket)?, inside)?);
+        live.door = Some(doors.open(self.settings.sandbox.ready.bind(&socket)?, inside)?);
         Ok(())
     }
 

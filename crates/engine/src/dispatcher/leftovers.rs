@@ -26,5 +26,13 @@ impl Dispatcher<'_> {
                 Leftover::OfTask(task) => sandbox.forget(&task),
             }
         }
+        sandbox.ready.fill(&sandbox.root);
+    }
+
+    /// The same for an engine that starts nothing more.
+    pub(super) fn clear_all_away(&mut self) {
+        self.clear_away();
+        let sandbox = &self.settings.sandbox;
+        sandbox.ready.clear(&sandbox.root);
     }
 }

@@ -37,6 +37,7 @@ impl Dispatcher<'_> {
     pub(super) fn park(&mut self, task: usize, check: Option<usize>, short_of: Shortage) {
         let now_ms = self.now_ms();
         self.starving.get_or_insert(Starving { since_ms: now_ms, short_of });
+        self.make_room();
         if check.is_none() {
             self.give_back_log(task);
             self.close_door(task);
@@ -49,6 +50,13 @@ impl Dispatcher<'_> {
             self.observer
                 .report(Progress::Waiting { task: &self.board.slot(task).name, awaited: short_of.as_str() });
         }
+    }
+
+    /// What was made in advance has what is missing.
+    fn make_room(&mut self) {
+        self.children.make_room();
+        let sandbox = &self.settings.sandbox;
+        sandbox.ready.make_room(&sandbox.root);
     }
 
     /// What waits holds no descriptor, or those that wait would keep all others from starting.

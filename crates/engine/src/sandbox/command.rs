@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use contract::domain::confinement::{GitUse, Namespace, SandboxMode};
 use contract::domain::scope::Scope;
 use ops::inside::InsideTask;
 
+use super::private::real;
 use super::{Private, SandboxSettings, Wanted, of_child};
-use crate::inside::{Inside, TaskDoor, TaskDoors, bind};
+use crate::inside::{Inside, TaskDoor, TaskDoors};
 use crate::supervisor::Sandbox;
 
 /// Only one command of a task runs at a time.
@@ -97,9 +97,8 @@ impl<'s> CommandDirectories<'s> {
     /// A directory that the command can read and write, and nobody else.
     pub fn temporary(&self) -> Result<PathBuf, String> {
         let directory = self.private().temporary;
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
-        made.and_then(|()| directory.canonicalize())
-            .map_err(|error| format!("could not make {}: {error}", directory.display()))
+        let made = self.sandboxes.settings.ready.make(&directory);
+        real(&directory, made).map_err(|reason| format!("could not make {reason}"))
     }
 
     /// Confines a command that may write to these scopes, and opens its way to call writ about its task. The error says
@@ -120,9 +119,8 @@ impl<'s> CommandDirectories<'s> {
         let inside = Inside::of(self.task.clone(), None, &wanted, &confined);
         let mut door = None;
         if let Some(socket) = confined.sandbox.socket.as_ref().map(PathBuf::from) {
-            // A process that was killed may have left one.
-            std::fs::remove_file(&socket).ok();
-            let opened = bind(&socket).and_then(|listener| sandboxes.doors.open(listener, inside));
+            let bound = sandboxes.settings.ready.bind(&socket);
+            let opened = bound.and_then(|listener| sandboxes.doors.open(listener, inside));
             door = Some(opened.map_err(|error| format!("its socket: {error}"))?);
         }
         Ok(OpenSandbox { sandbox: confined.sandbox, _door: door, _directories: self })

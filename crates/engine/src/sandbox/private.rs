@@ -1,15 +1,17 @@
 //! Private directories of tasks and checks, and their end.
 
-use std::os::unix::fs::DirBuilderExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use super::SandboxSettings;
+use super::{Ready, SandboxSettings};
 use crate::remove_tree::remove_tree;
 
 /// So much of an id names a directory. The path of a socket in one of them must fit into 108 bytes.
 const TASK_NAME_LENGTH: usize = 12;
 const ATTEMPT_NAME_LENGTH: usize = 6;
 const HOME: &str = "home";
+/// The name of a socket in its directory.
+pub(super) const SOCKET: &str = "writ";
 
 /// The home and the temporary files of one child.
 #[derive(Debug, Clone)]
@@ -22,30 +24,31 @@ pub struct Private {
 
 impl Private {
     /// Makes the directories where they are missing. Returns their real paths.
-    pub(super) fn make(&self) -> Result<Self, String> {
+    pub(super) fn make(&self, ready: &Ready) -> Result<Self, String> {
+        let make = |directory: &Path| real(directory, ready.make(directory));
         Ok(Self { home: make(&self.home)?, temporary: make(&self.temporary)?, socket: None })
     }
 
     /// Makes the directory of the socket. Returns the socket's real path.
-    pub(super) fn socket(&self) -> Result<Option<PathBuf>, String> {
+    pub(super) fn socket(&self, ready: &Ready) -> Result<Option<PathBuf>, String> {
         let Some((directory, name)) =
             self.socket.as_ref().and_then(|path| path.parent().zip(path.file_name()))
         else {
             return Ok(None);
         };
-        make(directory).map(|directory| Some(directory.join(name)))
+        real(directory, ready.make_for_call(directory)).map(|directory| Some(directory.join(name)))
     }
 
     /// The same with a socket. It is in a directory of its own, which the child cannot write to.
     #[must_use]
     pub fn with_socket(self) -> Self {
         let name = self.temporary.file_name().unwrap_or_default().to_string_lossy().replace("tmp", "call");
-        Self { socket: Some(self.temporary.with_file_name(name).join("writ")), ..self }
+        Self { socket: Some(self.temporary.with_file_name(name).join(SOCKET)), ..self }
     }
 }
 
-fn make(directory: &Path) -> Result<PathBuf, String> {
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
+/// The real path of a directory that was made.
+pub(super) fn real(directory: &Path, made: io::Result<()>) -> Result<PathBuf, String> {
     let real = made.and_then(|()| directory.canonicalize());
     real.map_err(|error| format!("{}: {error}", directory.display()))
 }
@@ -111,7 +114,7 @@ mod tests {
         std::fs::create_dir(&outside).unwrap();
         std::fs::write(outside.join("file"), "").unwrap();
         let settings = SandboxSettings { root: scratch.path().join("root"), ..SandboxSettings::default() };
-        let private = settings.private_of_attempt("task_1", "attempt_1").make().unwrap();
+        let private = settings.private_of_attempt("task_1", "attempt_1").make(&settings.ready).unwrap();
         symlink(&outside, private.home.join("link")).unwrap();
         let closed = private.home.join("closed");
         std::fs::create_dir(&closed).unwrap();

@@ -122,6 +122,11 @@ pub(super) fn trace_of(process: &Process, engine: &OwnerIdentity) -> Trace {
     if is_ending { Trace::Ending } else { Trace::None }
 }
 
+/// Whether this process is a template of shims, or a copy of it that nobody needed yet.
+pub(super) fn is_template(process: Process) -> bool {
+    read_mark(process).is_some_and(|marked| marked.role == Role::Template)
+}
+
 /// Processes of other users cannot be read and count as unmarked.
 fn read_mark(process: Process) -> Option<MarkedProcess> {
     let found = match environment_of(&process) {

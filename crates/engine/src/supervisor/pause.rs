@@ -138,11 +138,11 @@ struct Targets {
     launching: Vec<Process>,
 }
 
-/// The children of this process are its shims, and the template of shims, which starts nothing.
+/// The children of this process are its shims, the template of shims and a spare one, which start nothing.
 fn targets(table: &[Process]) -> Targets {
     let own = std::process::id();
     let mut found = Targets { processes: Vec::new(), launching: Vec::new() };
-    let is_shim = |process: &&Process| !process.is_zombie && !super::template::is_template(process.pid);
+    let is_shim = |process: &&Process| !process.is_zombie && !super::marked::is_template(**process);
     for shim in table.iter().filter(|process| process.parent == own).filter(is_shim) {
         let mut below = process_table::descendants(table, shim.pid, &BTreeSet::new());
         // The first process of a namespace only waits, and its shim waits for it while it gets ready.

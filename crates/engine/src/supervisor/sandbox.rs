@@ -39,15 +39,15 @@ mod syscalls;
 pub(super) use self::{
     child::{Barrier, Step},
     doors::{Doors, Receiver, pair},
-    layout::lay_out,
+    layout::{Machine, lay_out},
     limits::Usage,
     outside::harden,
-    sockets::bound,
+    sockets::{bound, list},
 };
 #[cfg(not(target_os = "linux"))]
 mod nowhere;
 #[cfg(not(target_os = "linux"))]
-pub(super) use self::nowhere::{Barrier, Doors, Usage, bound, lay_out};
+pub(super) use self::nowhere::{Barrier, Doors, Machine, Usage, bound, lay_out, list};
 
 /// What is asked for. All paths are absolute and contain no symbolic link, unless their field says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

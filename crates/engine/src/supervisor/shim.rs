@@ -22,10 +22,15 @@ mod starting;
 #[cfg(not(target_os = "linux"))]
 #[path = "shim/starting_elsewhere.rs"]
 mod starting;
+#[cfg(not(target_os = "linux"))]
+#[path = "shim/no_template.rs"]
+mod template;
 #[cfg(target_os = "linux")]
 mod template;
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -38,10 +43,12 @@ use self::executor::Executor;
 use self::link::{Link, Order};
 use self::namespace::Namespace;
 use self::outlet::Outlet;
+use self::template::{Place, Role};
 use super::confinement::{InForce, NamespaceInForce};
 use super::frame::{Fault, FromShim, Gone};
 use super::launch::LaunchSpec;
-use super::sandbox::{self, Barrier, Part, Reach, Sandbox, Usage};
+use super::sandbox::{self, Barrier, Machine, Part, Reach, Sandbox, Usage};
+use super::template::SPARE_PATIENCE;
 use super::{process_table, wait_for};
 
 /// While group members use up their grace after the executor ended: how often they are counted.
@@ -61,23 +68,23 @@ pub fn shim_main() -> ExitCode {
 }
 
 fn run() -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    if template::role()? == template::Role::Ended {
-        return Ok(());
-    }
+    let place = match template::role()? {
+        Role::Shim => None,
+        Role::Spare(place) => Some(place),
+        Role::Ended => return Ok(()),
+    };
     let changes = Changes::catch()?;
     leave_session()?;
     super::become_subreaper()?;
     let mut link = Link::open()?;
-    link.send(&FromShim::Ready);
-    let Some(mut spec) = link.receive_launch()? else {
-        link.send(&FromShim::Gone(Gone::default()));
-        link.flush();
-        return Ok(());
+    let received = match place {
+        None => receive(&mut link)?.map(|spec| (spec, None)),
+        Some(place) => receive_as_spare(&mut link, &place)?.map(|(spec, entered)| (spec, Some(entered))),
     };
+    let Some((mut spec, entered)) = received else { return Ok(()) };
     let grace = spec.bounded_grace();
     let is_demanded = spec.confinement.sandbox.as_ref().is_some_and(|sandbox| sandbox.is_demanded);
-    let Confined { mut in_force, namespace, barrier, mut usage, outlet } = match confine(&mut spec) {
+    let Confined { mut in_force, namespace, barrier, mut usage, outlet } = match confine(&mut spec, entered) {
         Ok(confined) => confined,
         Err(error) => {
             // With the number: if the machine is only short of something, it is tried again.
@@ -120,6 +127,36 @@ fn run() -> io::Result<()> {
     Ok(())
 }
 
+fn receive(link: &mut Link) -> io::Result<Option<LaunchSpec>> {
+    link.send(&FromShim::Ready);
+    let spec = link.receive_launch(None)?;
+    if spec.is_none() {
+        link.send(&FromShim::Gone(Gone::default()));
+        link.flush();
+    }
+    Ok(spec)
+}
+
+/// Nothing is told of a spare that gets no launch, or cannot be where it should: another shim will say why.
+fn receive_as_spare(link: &mut Link, place: &Place) -> io::Result<Option<(LaunchSpec, Entered)>> {
+    let mut entered = Entered::enter(Wanted::On)?;
+    let Some(namespace) = &entered.namespace else { return Ok(None) };
+    let Ok(machine) = Machine::hide_in_advance() else {
+        namespace.end();
+        return Ok(None);
+    };
+    entered.machine = Some(machine);
+    let spec = link.receive_launch(Some(SPARE_PATIENCE))?;
+    let Some(spec) = spec.filter(|spec| spec.confinement.fits_spare()) else {
+        namespace.end();
+        return Ok(None);
+    };
+    // Before anything is done for the attempt.
+    place.write(spec.marker.to_string().as_bytes());
+    link.send(&FromShim::Ready);
+    Ok(Some((spec, entered)))
+}
+
 /// Why not all of the memory of a namespace can be counted.
 fn uncounted(usage: Option<&mut Usage>, namespace: Option<&Namespace>) -> Option<String> {
     usage?.see_segments(&namespace?.everybody())
@@ -136,31 +173,51 @@ struct Confined {
     outlet: Option<Outlet>,
 }
 
-/// Confines this process, and so what it will start, as far as the system allows.
-fn confine(spec: &mut LaunchSpec) -> io::Result<Confined> {
+/// The namespace that this process is in now, and what it knows from before.
+struct Entered {
+    in_force: NamespaceInForce,
+    namespace: Option<Namespace>,
+    /// The list of sockets, as [`sandbox::list`] gives it.
+    sockets: Option<File>,
+    /// What a spare has hidden.
+    machine: Option<Machine>,
+    /// The directory from which a relative path counts. Entering a namespace leaves it behind.
+    cwd: io::Result<PathBuf>,
+}
+
+impl Entered {
+    fn enter(wanted: Wanted) -> io::Result<Self> {
+        let (sockets, cwd) = (sandbox::list(), std::env::current_dir());
+        let (in_force, namespace) = match wanted {
+            Wanted::Off => (NamespaceInForce::Off, None),
+            Wanted::On => match namespace::enter()? {
+                Ok(namespace) => (NamespaceInForce::On, Some(namespace)),
+                Err(reason) => (NamespaceInForce::Refused(reason), None),
+            },
+        };
+        if namespace.is_some() {
+            // Nothing is left for this process to do when writ dies, so that it may even be stopped then.
+            namespace::die_with_parent()?;
+        }
+        namespace::refuse_tracing();
+        Ok(Self { in_force, namespace, sockets, machine: None, cwd })
+    }
+}
+
+/// Confines this process, and so what it will start, as far as the system allows. A spare has entered its namespace.
+fn confine(spec: &mut LaunchSpec, entered: Option<Entered>) -> io::Result<Confined> {
     let sandbox = spec.confinement.sandbox.take();
-    // While `/proc` is the one in which this process is.
-    let bound = sandbox.as_ref().and_then(|_| sandbox::bound());
     // While this process is where the network is, and may start processes there.
     let is_proxied = |sandbox: &&Sandbox| cfg!(target_os = "linux") && sandbox.reach() == Reach::Proxied;
     let proxied = sandbox.as_deref().filter(is_proxied);
     let outlet = proxied.map(|sandbox| Outlet::start(&sandbox.reachable)).transpose()?;
-    let (in_force, namespace) = match spec.confinement.namespace {
-        Wanted::Off => (NamespaceInForce::Off, None),
-        Wanted::On => {
-            // Entering a namespace leaves the directory behind from which a relative path counts.
-            spec.cwd = std::path::absolute(&spec.cwd)?;
-            match namespace::enter()? {
-                Ok(namespace) => (NamespaceInForce::On, Some(namespace)),
-                Err(reason) => (NamespaceInForce::Refused(reason), None),
-            }
-        }
+    let Entered { in_force, namespace, sockets, machine, cwd } = match entered {
+        Some(entered) => entered,
+        None => Entered::enter(spec.confinement.namespace)?,
     };
-    if namespace.is_some() {
-        // Nothing is left for this process to do when writ dies, so that it may even be stopped then.
-        namespace::die_with_parent()?;
+    if spec.cwd.is_relative() {
+        spec.cwd = cwd?.join(&spec.cwd);
     }
-    namespace::refuse_tracing();
     let mut confined = Confined {
         in_force: InForce { namespace: in_force, sandbox: None },
         namespace,
@@ -174,7 +231,7 @@ fn confine(spec: &mut LaunchSpec) -> io::Result<Confined> {
             NamespaceInForce::Off => Err("the namespace is off".to_owned()),
             NamespaceInForce::Refused(reason) => Err(reason.clone()),
         };
-        let laid = sandbox::lay_out(&sandbox, has_namespace, bound);
+        let laid = sandbox::lay_out(&sandbox, has_namespace, (sandbox::bound(sockets), machine));
         let (mut barrier, in_force) = laid.map_err(|missing| {
             confined.namespace.iter().for_each(Namespace::end);
             io::Error::other(format!("the sandbox lacks {missing}"))

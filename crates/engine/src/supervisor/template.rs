@@ -7,13 +7,15 @@
 //! ```
 //! To start the program takes the system longer than a shim works for a small task: it is loaded, linked and moved to its
 //! addresses, page by page. A copy has all of that. A process that starts only one shim needs no template.
+//!
+//! Where children follow each other quickly, the next shim is made while nobody waits for it: a *spare* has entered its
+//! namespace and waits for its launch. It has the template's mark until then.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -25,7 +27,7 @@ use rustix::process::Pid;
 
 use super::mark::{Marker, nobodys_attempt};
 use super::shim_process::ShimProcess;
-use super::{ShimProgram, spawner, wait_for};
+use super::{ShimProgram, end_shim, spawner, wait_for};
 
 /// Among the arguments of a template.
 pub(super) const WORD: &str = "WRIT_TEMPLATE";
@@ -35,31 +37,68 @@ pub(super) const STREAMS: usize = 3;
 pub(super) const ANSWER_BYTES: usize = size_of::<i32>();
 /// How long a template may take for one copy. A new one has to begin first.
 const COPY_DEADLINE: Duration = Duration::from_secs(10);
-/// Templates that may fail one after the other before it is left at starting each shim as a program.
+/// How long a spare may take to end.
+const IDLE_DEADLINE: Duration = Duration::from_secs(1);
+/// Templates that may fail one after the other before it is left at starting each shim as a program, and spares that may
+/// fail before it is left at copies.
 const FAILURES_MAX: usize = 3;
 
-/// The living template's pid, or 0. It is a child of this process and no shim.
-static PID: AtomicU32 = AtomicU32::new(0);
-
-/// Whether this child of this process is its template.
-pub(super) fn is_template(pid: u32) -> bool {
-    pid != 0 && PID.load(Ordering::Relaxed) == pid
-}
+/// How old a spare may be when it gets its launch: its executor does not see what was mounted since. And how soon one
+/// child has to follow another for a spare to be made.
+const SPARE_AGE_MAX: Duration = Duration::from_secs(1);
+/// After this time a spare that nobody needed ends by itself.
+pub(super) const SPARE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A shim that is a copy of the template. `None` if the program has to be started for it.
 ///
 /// Any thread may ask for one: to the kernel its parent is the thread that started the template.
 pub(super) fn copy(shim: &ShimProgram, marker: &Marker) -> Option<ShimProcess> {
-    TEMPLATES.lock().unwrap_or_else(PoisonError::into_inner).copy(shim, marker)
+    templates().copy(shim, marker)
+}
+
+/// A shim that is in a namespace already and waits for its launch, if there is one.
+pub(super) fn spare(shim: &ShimProgram, marker: &Marker) -> Option<ShimProcess> {
+    let mut templates = templates();
+    let template = templates.template.as_mut().filter(|template| template.fits(shim, marker))?;
+    template.take_spare()
+}
+
+/// A shim has its launch. If it came soon after the one before, the next one is made now.
+pub(super) fn order_spare(shim: &ShimProgram, marker: &Marker) {
+    let mut templates = templates();
+    let is_hopeless = templates.spares_failed >= FAILURES_MAX;
+    if let Some(template) = templates.template.as_mut().filter(|template| template.fits(shim, marker)) {
+        let before = template.launched.replace(Instant::now());
+        if !is_hopeless && before.is_some_and(|before| before.elapsed() < SPARE_AGE_MAX) {
+            template.order_spare();
+        }
+    }
+}
+
+/// A spare did not take its launch.
+pub(super) fn spare_failed() {
+    templates().spares_failed += 1;
+}
+
+/// Ends the spare, and makes no other one: where something is missing, it has what others need.
+pub(super) fn end_spare() {
+    let mut templates = templates();
+    templates.spares_failed = FAILURES_MAX;
+    templates.template.iter_mut().for_each(Template::end_spare);
 }
 
 /// Ends the template and waits for its end. Another one begins with the second shim from now on.
 pub(super) fn end() {
-    let mut templates = TEMPLATES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut templates = templates();
     (templates.has_begun, templates.template) = (false, None);
 }
 
-static TEMPLATES: Mutex<Templates> = Mutex::new(Templates { has_begun: false, template: None, failures: 0 });
+fn templates() -> MutexGuard<'static, Templates> {
+    TEMPLATES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+static TEMPLATES: Mutex<Templates> =
+    Mutex::new(Templates { has_begun: false, template: None, failures: 0, spares_failed: 0 });
 
 /// The template of this process, if there is one.
 #[derive(Debug)]
@@ -68,6 +107,8 @@ struct Templates {
     has_begun: bool,
     template: Option<Template>,
     failures: usize,
+    /// Spares that did not take their launch.
+    spares_failed: usize,
 }
 
 impl Templates {
@@ -76,11 +117,11 @@ impl Templates {
         if is_first || !shim.has_template || self.failures >= FAILURES_MAX {
             return None;
         }
-        let template = match self.template.take() {
+        let mut template = match self.template.take() {
             Some(template) => template,
             None => self.begin(shim, marker)?,
         };
-        if template.shim != *shim || template.mark.owner != marker.owner {
+        if !template.fits(shim, marker) {
             self.template = Some(template);
             return None;
         }
@@ -112,6 +153,13 @@ struct Template {
     mark: Marker,
     process: Child,
     orders: OwnedFd,
+    /// When a shim last got its launch.
+    launched: Option<Instant>,
+    /// A spare that was ordered, and whose pid was not heard yet.
+    ordered: Option<(Instant, [OwnedFd; STREAMS])>,
+    spare: Option<(Instant, ShimProcess)>,
+    /// An answer did not come. The next one would be taken for that of another order.
+    is_lost: bool,
 }
 
 impl Template {
@@ -122,12 +170,60 @@ impl Template {
         let mut command = spawner::command(shim, &mark);
         command.arg(WORD).stdin(other).stdout(Stdio::null()).stderr(Stdio::null());
         let process = spawner::spawn(command)?;
-        PID.store(process.id(), Ordering::Relaxed);
-        Ok(Self { shim: shim.clone(), mark, process, orders })
+        let shim = shim.clone();
+        Ok(Self { shim, mark, process, orders, launched: None, ordered: None, spare: None, is_lost: false })
     }
 
-    fn copy(&self, marker: &Marker) -> io::Result<ShimProcess> {
-        let (streams, [control, frames, words]) = pipes()?;
+    fn fits(&self, shim: &ShimProgram, marker: &Marker) -> bool {
+        self.shim == *shim && self.mark.owner == marker.owner
+    }
+
+    fn copy(&mut self, marker: &Marker) -> io::Result<ShimProcess> {
+        self.hear_of_spare();
+        if self.is_lost {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        let ends = self.order(marker)?;
+        shim_of(self.answer()?, ends)
+    }
+
+    /// An order with the template's own mark is one for a spare.
+    fn order_spare(&mut self) {
+        self.hear_of_spare();
+        if self.spare.is_none() && !self.is_lost {
+            self.ordered = self.order(&self.mark).ok().map(|ends| (Instant::now(), ends));
+        }
+    }
+
+    /// Answers come in the order of the orders.
+    fn hear_of_spare(&mut self) {
+        let Some((since, ends)) = self.ordered.take() else { return };
+        match self.answer() {
+            Ok(answer) => self.spare = shim_of(answer, ends).ok().map(|process| (since, process)),
+            Err(_) => self.is_lost = true,
+        }
+    }
+
+    fn take_spare(&mut self) -> Option<ShimProcess> {
+        self.hear_of_spare();
+        let (since, process) = self.spare.take()?;
+        if since.elapsed() < SPARE_AGE_MAX {
+            return Some(process);
+        }
+        end_idle(process);
+        None
+    }
+
+    fn end_spare(&mut self) {
+        self.hear_of_spare();
+        if let Some((_, process)) = self.spare.take() {
+            end_idle(process);
+        }
+    }
+
+    /// Sends an order. Returns our ends of the copy's streams.
+    fn order(&self, marker: &Marker) -> io::Result<[OwnedFd; STREAMS]> {
+        let (streams, ends) = pipes()?;
         let mark = marker.to_string();
         let borrowed = [&streams[0], &streams[1], &streams[2]].map(AsFd::as_fd);
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
@@ -137,19 +233,15 @@ impl Template {
         }
         let text = [io::IoSlice::new(mark.as_bytes())];
         sendmsg(&self.orders, &text, &mut attached, SendFlags::NOSIGNAL)?;
-        drop(streams);
-        let answer = self.answer()?;
-        match Pid::from_raw(answer) {
-            Some(pid) if answer > 0 => Ok(ShimProcess::new(pid, control, frames, words)),
-            _ => Err(io::Error::from_raw_os_error(answer.saturating_neg())),
-        }
+        Ok(ends)
     }
 
+    /// The answer to the first order that has none.
     fn answer(&self) -> io::Result<i32> {
         let mut waits = [PollFd::new(&self.orders, PollFlags::IN)];
-        let deadline = std::time::Instant::now() + COPY_DEADLINE;
+        let deadline = Instant::now() + COPY_DEADLINE;
         loop {
-            let left = deadline.saturating_duration_since(std::time::Instant::now());
+            let left = deadline.saturating_duration_since(Instant::now());
             wait_for(&mut waits, Some(left));
             if !waits[0].revents().is_empty() {
                 break;
@@ -171,11 +263,35 @@ impl Template {
 /// Ends one that is of no more use. A living one ends with this process.
 impl Drop for Template {
     fn drop(&mut self) {
-        PID.store(0, Ordering::Relaxed);
+        self.end_spare();
         // It may have ended by itself; collecting it is what counts.
         self.process.kill().ok();
         self.process.wait().ok();
     }
+}
+
+/// The copy that a template answered with, and our ends of its streams.
+fn shim_of(answer: i32, [control, frames, words]: [OwnedFd; STREAMS]) -> io::Result<ShimProcess> {
+    if answer <= 0 {
+        return Err(io::Error::from_raw_os_error(answer.saturating_neg()));
+    }
+    let pid = Pid::from_raw(answer).ok_or(io::ErrorKind::InvalidData)?;
+    Ok(ShimProcess::new(pid, control, frames, words))
+}
+
+/// Ends a spare. It takes its namespace along when nobody can give it a launch any more.
+fn end_idle(mut process: ShimProcess) {
+    drop(process.control.take());
+    let deadline = Instant::now() + IDLE_DEADLINE;
+    let mut waits = [PollFd::new(&process.frames, PollFlags::IN)];
+    while waits[0].revents().is_empty() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        wait_for(&mut waits, Some(left));
+    }
+    end_shim(&mut process);
 }
 
 /// Its three streams, and the other ends of them.

@@ -25,17 +25,73 @@ const PIDS_RESERVED: u32 = 300;
 /// The first kernel in which every pid namespace has a highest pid of its own. Before, it is the machine's.
 const PID_MAX_SINCE: (u32, u32) = (6, 14);
 
-/// Lays out what is asked for. `namespace` says why there is none; `bound` are the sockets of others, if all are known.
-/// The error says what is missing of what was demanded.
+/// What is hidden of the machine whatever the task is. It is the same for most tasks, so that a spare does it in advance.
+pub(in crate::supervisor) struct Machine {
+    /// Directories that are empty and only in memory.
+    covered: Vec<PathBuf>,
+}
+
+impl Machine {
+    /// Covers directories that others use too, and hides disks.
+    pub(in crate::supervisor) fn hide(keeps: &[PathBuf], bytes_max: u64) -> Result<Self, String> {
+        let mut covered = Vec::new();
+        let mut cover = |directory: &Path, kind: Cover| {
+            cover(directory, (kind, bytes_max), keeps)?;
+            covered.push(directory.to_owned());
+            Ok::<(), String>(())
+        };
+        for directory in sockets::DIRECTORIES.map(Path::new) {
+            if is_own_directory(directory) {
+                cover(directory, Cover::Plain)?;
+            }
+        }
+        mounts::make_veils().map_err(|error| format!("a file in /run: {error}"))?;
+        if is_own_directory(Path::new(SHARED_MEMORY)) {
+            cover(Path::new(SHARED_MEMORY), Cover::Shared)?;
+        }
+        // Those of others could be read and written to.
+        if is_own_directory(Path::new(TERMINALS)) && mounts::new_terminals(TERMINALS, TERMINAL_MAKER).is_err()
+        {
+            cover(Path::new(TERMINALS), Cover::Veil)?;
+        }
+        for disk in devices::disks() {
+            mounts::hide_file(&disk).map_err(|error| format!("{}: {error}", disk.display()))?;
+        }
+        Ok(Self { covered })
+    }
+
+    /// The same before a task is known.
+    pub(in crate::supervisor) fn hide_in_advance() -> Result<Self, String> {
+        Self::hide(&resolver().into_iter().collect::<Vec<_>>(), SANDBOX_TMPFS_BYTES_MAX)
+    }
+
+    /// Whether nothing would be covered in another way for this sandbox.
+    pub(in crate::supervisor) fn fits(sandbox: &Sandbox) -> bool {
+        let covered = sockets::DIRECTORIES.into_iter().chain([SHARED_MEMORY, TERMINALS]).map(Path::new);
+        let is_touched = |directory: &Path| {
+            let keeps = sandbox.keeps.iter().map(Path::new);
+            keeps.into_iter().any(|keep| keep.starts_with(directory) || directory.starts_with(keep))
+        };
+        sandbox.limits.memory_bytes_max >= SANDBOX_TMPFS_BYTES_MAX && !covered.into_iter().any(is_touched)
+    }
+}
+
+/// The system's own list of name servers is often in a directory that will be covered.
+fn resolver() -> Option<PathBuf> {
+    std::fs::canonicalize(RESOLVER).ok()
+}
+
+/// Lays out what is asked for. `namespace` says why there is none; `bound` are the sockets of others, if all are known;
+/// `machine` is what was hidden before. The error says what is missing of what was demanded.
 pub(in crate::supervisor) fn lay_out(
     sandbox: &Sandbox,
     namespace: Result<(), String>,
-    bound: Option<Vec<PathBuf>>,
+    (bound, machine): (Option<Vec<PathBuf>>, Option<Machine>),
 ) -> Result<(Barrier, SandboxInForce), String> {
     let mut writes = sandbox.writes.clone();
     let has_namespace = namespace.is_ok();
     let Mounted { rest, store, sockets, in_memory } = match &namespace {
-        Ok(()) => lay_mounts(sandbox, &mut writes, bound),
+        Ok(()) => lay_mounts(sandbox, &mut writes, (bound, machine)),
         Err(reason) => Mounted::refused(reason),
     };
     let reach = match sandbox.reach() {
@@ -156,17 +212,22 @@ impl Mounted {
     }
 }
 
-fn lay_mounts(sandbox: &Sandbox, writes: &mut Option<Vec<OsString>>, bound: Option<Vec<PathBuf>>) -> Mounted {
+fn lay_mounts(
+    sandbox: &Sandbox,
+    writes: &mut Option<Vec<OsString>>,
+    (bound, machine): (Option<Vec<PathBuf>>, Option<Machine>),
+) -> Mounted {
     let mut keeps: Vec<PathBuf> = sandbox.keeps.iter().map(PathBuf::from).collect();
-    // The system's own list of name servers is often in a directory that will be covered.
-    keeps.extend(std::fs::canonicalize(RESOLVER));
+    keeps.extend(resolver());
     // An outer path first, because it brings the inner ones along.
     keeps.sort();
     let bytes_max = sandbox.limits.memory_bytes_max.min(SANDBOX_TMPFS_BYTES_MAX);
-    let in_memory = match cover_directories(&keeps, writes, bytes_max) {
-        Ok(in_memory) => in_memory,
-        Err(reason) => return Mounted::refused(&reason),
-    };
+    let machine = machine.map_or_else(|| Machine::hide(&keeps, bytes_max), Ok);
+    let in_memory =
+        match machine.and_then(|machine| cover_temporary(machine.covered, &keeps, writes, bytes_max)) {
+            Ok(in_memory) => in_memory,
+            Err(reason) => return Mounted::refused(&reason),
+        };
     let part = |done: Result<(), String>| done.err().map_or(Part::On, Part::Refused);
     let store = part(hide_all(sandbox, &keeps));
     let sockets = part(match bound {
@@ -193,35 +254,18 @@ fn leave_writable(writes: &[OsString]) -> Result<(), String> {
     mounts::leave_writable(&open).map_err(|error| format!("a read-only mount of everything else: {error}"))
 }
 
-/// Covers directories that others use too. Returns those in which the child finds room, so many bytes in each.
-fn cover_directories(
+/// Covers the directory for temporary files too, if writing is confined: where it is not, files there are the task's result
+/// as any others. Returns all in which the child finds room, so many bytes in each.
+fn cover_temporary(
+    mut covered: Vec<PathBuf>,
     keeps: &[PathBuf],
     writes: &mut Option<Vec<OsString>>,
     bytes_max: u64,
 ) -> Result<Vec<PathBuf>, String> {
-    let mut covered = Vec::new();
-    let mut cover = |directory: &Path, kind: Cover| {
-        cover(directory, (kind, bytes_max), keeps)?;
-        covered.push(directory.to_owned());
-        Ok::<(), String>(())
-    };
-    for directory in sockets::DIRECTORIES.map(Path::new) {
-        if is_own_directory(directory) {
-            cover(directory, Cover::Plain)?;
-        }
-    }
-    mounts::make_veils().map_err(|error| format!("a file in /run: {error}"))?;
-    if is_own_directory(Path::new(SHARED_MEMORY)) {
-        cover(Path::new(SHARED_MEMORY), Cover::Shared)?;
-    }
-    // Those of others could be read and written to.
-    if is_own_directory(Path::new(TERMINALS)) && mounts::new_terminals(TERMINALS, TERMINAL_MAKER).is_err() {
-        cover(Path::new(TERMINALS), Cover::Veil)?;
-    }
-    // Where writing is not confined, files in the usual directory are the task's result as any others.
     let Some(writes) = writes else { return Ok(covered) };
     let temporary = Path::new(TEMPORARY);
-    cover(temporary, Cover::Shared)?;
+    cover(temporary, (Cover::Shared, bytes_max), keeps)?;
+    covered.push(temporary.to_owned());
     // Rules hold for everything inside, so that one for this directory would open what is kept there too.
     if !keeps.iter().any(|keep| keep.starts_with(temporary)) {
         writes.push(TEMPORARY.into());
@@ -242,9 +286,6 @@ fn hide_all(sandbox: &Sandbox, keeps: &[PathBuf]) -> Result<(), String> {
     let named = |path: &OsString, error: io::Error| format!("{}: {error}", Path::new(path).display());
     for path in &sandbox.hidden {
         mounts::hide(Path::new(path), keeps).map_err(|error| named(path, error))?;
-    }
-    for disk in devices::disks() {
-        mounts::hide_file(&disk).map_err(|error| format!("{}: {error}", disk.display()))?;
     }
     for path in &sandbox.pinned {
         mounts::pin(Path::new(path)).map_err(|error| named(path, error))?;

@@ -1,6 +1,7 @@
 //! Systems without a sandbox: everything that is asked for is refused, and said.
 
 use std::convert::Infallible;
+use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,14 +21,31 @@ pub(in crate::supervisor) struct Doors {
     never: Infallible,
 }
 
-pub(in crate::supervisor) fn bound() -> Option<Vec<PathBuf>> {
+pub(in crate::supervisor) fn list() -> Option<File> {
     None
+}
+
+pub(in crate::supervisor) fn bound(_: Option<File>) -> Option<Vec<PathBuf>> {
+    None
+}
+
+/// Nothing is hidden.
+pub(in crate::supervisor) struct Machine;
+
+impl Machine {
+    pub(in crate::supervisor) fn hide_in_advance() -> Result<Self, String> {
+        Err(REASON.to_owned())
+    }
+
+    pub(in crate::supervisor) fn fits(_: &Sandbox) -> bool {
+        false
+    }
 }
 
 pub(in crate::supervisor) fn lay_out(
     sandbox: &Sandbox,
     _: Result<(), String>,
-    _: Option<Vec<PathBuf>>,
+    _: (Option<Vec<PathBuf>>, Option<Machine>),
 ) -> Result<(Barrier, SandboxInForce), String> {
     if sandbox.is_demanded { Err(REASON.to_owned()) } else { Ok((Barrier, SandboxInForce::refused(REASON))) }
 }

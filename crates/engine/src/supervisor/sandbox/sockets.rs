@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -10,10 +12,17 @@ use contract::domain::limits::SANDBOX_SOCKETS_MAX;
 /// Where sockets usually are: the system's directory and those for temporary files.
 pub(super) const DIRECTORIES: [&str; 2] = ["/run", "/var/run"];
 
-/// The sockets on this machine that have a path, as the kernel lists them. To be read before `/proc` is another one.
-/// `None` if there are more than anybody would cover, or if the list cannot be read.
-pub(in crate::supervisor) fn bound() -> Option<Vec<PathBuf>> {
-    let paths = paths_in(&std::fs::read("/proc/self/net/unix").ok()?);
+/// The kernel's list of sockets. To be opened before `/proc` is another one; it tells what there is when it is read.
+pub(in crate::supervisor) fn list() -> Option<File> {
+    File::open("/proc/self/net/unix").ok()
+}
+
+/// The sockets on this machine that have a path. `None` if there are more than anybody would cover, or if the list
+/// cannot be read.
+pub(in crate::supervisor) fn bound(list: Option<File>) -> Option<Vec<PathBuf>> {
+    let mut text = Vec::new();
+    list?.read_to_end(&mut text).ok()?;
+    let paths = paths_in(&text);
     (paths.len() <= SANDBOX_SOCKETS_MAX).then(|| paths.into_iter().collect())
 }
 

@@ -23,9 +23,11 @@ const MARK_BYTES_MAX: usize = 512;
 const STAT_BYTES_MAX: usize = 4096;
 
 /// What this process turned out to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Role {
     Shim,
+    /// A shim that nobody needs yet. It writes its mark when it has its launch.
+    Spare(Place),
     /// A template whose writ has ended.
     Ended,
 }
@@ -42,12 +44,12 @@ fn serve() -> io::Result<Role> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let place = Place::find().ok_or(io::ErrorKind::Unsupported)?;
     loop {
-        let Some(Order { mark, streams }) = next_order(place.length)? else { return Ok(Role::Ended) };
+        let Some(Order { mark, streams }) = next_order(place.mark.len())? else { return Ok(Role::Ended) };
         let answer = match raw::copy_beside() {
             Ok(None) => {
                 place.write(&mark);
                 take(&streams)?;
-                return Ok(Role::Shim);
+                return Ok(if mark == place.mark { Role::Spare(place) } else { Role::Shim });
             }
             Ok(Some(pid)) => raw_pid(pid).cast_signed(),
             Err(errno) => -errno.raw_os_error(),
@@ -96,9 +98,11 @@ fn take([control, frames, words]: &[OwnedFd; STREAMS]) -> io::Result<()> {
 }
 
 /// Where the mark of this process is in the memory that others read as its arguments and its environment.
-struct Place {
+#[derive(Debug)]
+pub(super) struct Place {
     starts: Vec<usize>,
-    length: usize,
+    /// The one that was found there.
+    mark: Vec<u8>,
 }
 
 impl Place {
@@ -117,15 +121,15 @@ impl Place {
             Some(range.start + at)
         };
         let starts = vec![found(&arguments)?, found(&environment)?];
-        Some(Self { starts, length: mark.len() })
+        Some(Self { starts, mark: mark.into_bytes() })
     }
 
     /// Writes another mark of the same length.
-    fn write(&self, mark: &[u8]) {
+    pub(super) fn write(&self, mark: &[u8]) {
         for start in &self.starts {
             let target = std::ptr::with_exposed_provenance_mut::<u8>(*start);
             // SAFETY: a mark of this length was found there, in memory that only the kernel reads.
-            unsafe { std::ptr::copy_nonoverlapping(mark.as_ptr(), target, self.length.min(mark.len())) };
+            unsafe { std::ptr::copy_nonoverlapping(mark.as_ptr(), target, self.mark.len().min(mark.len())) };
         }
     }
 }
