@@ -25,7 +25,7 @@ use engine::host::{Door, LocalHost};
 use engine::index::Index;
 use engine::inside::Inside;
 use engine::observer::Nobody;
-use engine::sandbox::{INSIDE_VARIABLE, Ready, SandboxSettings};
+use engine::sandbox::{INSIDE_VARIABLE, PreparedDirectories, SandboxSettings};
 use engine::snapshots::Snapshots;
 use engine::supervisor::{LaunchSpec, Limits, Marker, ShimProgram, own_identity};
 use engine::worktree::Worktrees;
@@ -476,7 +476,7 @@ pub(crate) fn sandbox_settings(store: &Path, config: &SandboxConfig) -> SandboxS
             processes_max: config.processes_max.unwrap_or(usual.processes_max),
             memory_bytes_max: config.memory_mib.map_or(usual.memory_bytes_max, |mib| mib * 1024 * 1024),
         },
-        ready: Ready::default(),
+        prepared: PreparedDirectories::default(),
     }
 }
 

@@ -245,6 +245,7 @@ impl<'d> Dispatcher<'d> {
     /// Waits for one report, at most until the next deadline, and handles it. Then handles answers of slow layers.
     pub(crate) fn turn(&mut self) -> Result<()> {
         self.clear_away();
+        self.prepare_next();
         self.allow_for_pauses();
         let patience = self.patience(self.now_ms());
         match self.children.next(patience) {

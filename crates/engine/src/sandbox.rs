@@ -5,8 +5,8 @@ mod denial;
 mod environment;
 mod git;
 mod paths;
+mod prepared;
 mod private;
-mod ready;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -21,8 +21,8 @@ pub use command::{CommandDirectories, CommandSandboxes, CommandWishes, OpenSandb
 pub(crate) use denial::{Denials, Network};
 pub(crate) use git::leave as leave_repository;
 pub use paths::Opens;
+pub use prepared::PreparedDirectories;
 pub use private::Private;
-pub use ready::Ready;
 
 use crate::inside::SOCKET_VARIABLE;
 use crate::settings::Settings;
@@ -44,8 +44,7 @@ pub struct SandboxSettings {
     /// Where the models of children are whose command begins with these words. They stay reachable without a network.
     pub endpoints_of_commands: Vec<(Vec<String>, Vec<HostRule>)>,
     pub limits: Limits,
-    /// Private directories that are made before they are needed.
-    pub ready: Ready,
+    pub prepared: PreparedDirectories,
 }
 
 impl SandboxSettings {
@@ -293,7 +292,7 @@ pub fn of_child(
         Err(reason) if is_demanded || limit.is_some() => return Err(reason),
         Err(reason) => sandbox.lacks = Some(reason),
     }
-    if let Some(socket) = private.socket(&settings.ready)? {
+    if let Some(socket) = private.socket(&settings.prepared)? {
         environment.insert(SOCKET_VARIABLE.into(), socket.clone().into_os_string());
         keeps.extend(socket.parent().map(Path::to_owned));
         sandbox.socket = Some(socket.into_os_string());
@@ -331,7 +330,7 @@ fn writable(
     if settings.root.as_os_str().is_empty() {
         return Err("there is no place for its private directories".to_owned());
     }
-    let made = private.make(&settings.ready)?;
+    let made = private.make(&settings.prepared)?;
     let mut opened = paths::opened(workspace, wanted.scopes())?;
     let limit = wanted.ceiling.and_then(|ceiling| ceiling.writes.as_ref());
     if let Some(outside) = limit.and_then(|limit| opened.outside(limit)) {

@@ -370,7 +370,9 @@ pub fn wait_after(spec: &PlanTask, attempts: &[Attempt]) -> Duration {
         Some(Choice::Alternative(_) | Choice::GiveUp(_)) | None => Duration::ZERO,
         Some(Choice::Retry) => {
             let outcome = attempts.last().and_then(|last| last.outcome.as_ref());
-            let asked = outcome.and_then(|outcome| outcome.retry_after_ms).unwrap_or(0);
+            // The end of a limit is waited for by everybody who uses the same, in another way.
+            let asked = outcome.filter(|outcome| outcome.limited.is_none());
+            let asked = asked.and_then(|outcome| outcome.retry_after_ms).unwrap_or(0);
             let planned = spec.backoff(i64::from(standing.failures).saturating_add(1));
             planned.max(Duration::from_millis(asked).min(limits::RETRY_AFTER_MAX))
         }

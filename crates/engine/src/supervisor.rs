@@ -178,6 +178,7 @@ impl Supervisor {
         }
         let (marker, grace) = (spec.marker.clone(), spec.bounded_grace());
         let fits_spare = spec.confinement.fits_spare();
+        let sink = outdating_spares(sink, spec.confinement.sandbox.is_none());
         let launch = ToShim::Launch(Box::new(spec)).encode();
         // Escaping can make it longer.
         if launch.len() > LAUNCH_BYTES_MAX {
@@ -271,6 +272,19 @@ impl Handle {
         // A shim that does not take it is dead or stuck. The reader finds out either way.
         write_all(&control, &order.encode(), Duration::ZERO).ok();
         rustix::io::write(&self.requester, &[request.byte()]).ok();
+    }
+}
+
+/// The same sink. A child outside of any sandbox may have changed what the next one has to see.
+fn outdating_spares(
+    mut sink: impl FnMut(Report) + Send + 'static,
+    is_free: bool,
+) -> impl FnMut(Report) + Send + 'static {
+    move |report| {
+        if is_free && matches!(report, Report::Gone(_) | Report::Fault(_) | Report::Lost(_)) {
+            template::outdate_spares();
+        }
+        sink(report);
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod dry_run;
 mod nested;
-mod next_step;
+pub(super) mod next_step;
 mod reading;
 
 use std::path::{Path, PathBuf};

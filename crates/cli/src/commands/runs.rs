@@ -20,6 +20,7 @@ use ops::run::show::{self, Show, TaskOfRun};
 use ops::run::work::RunAnswer;
 use ops::{Context, Error, Result, verb};
 
+use super::run::next_step;
 use crate::app::Globals;
 use crate::output::{Format, Output, one_line};
 use crate::{failed_check, host};
@@ -143,8 +144,11 @@ fn text(shown: &show::Answer) -> String {
             }
         }
     }
-    if run.state == ShownState::Interrupted {
+    let is_blocked = shown.tasks.iter().any(|task| task.status == Status::Blocked);
+    if run.state == ShownState::Interrupted || run.state == ShownState::Stopped && !is_blocked {
         text.push_str(&format!("\nnext:\n  writ run --continue {}\n", run.id));
+    } else if run.state == ShownState::Stopped {
+        text.push_str(&format!("\nnext:\n  {}\n", next_step::of_shown(run.id.as_str(), &shown.tasks)));
     } else if let Some(task) = shown.tasks.iter().find(|task| task.status == Status::Failed) {
         // Another run may have a task of the same name by now, so the task's own id is named.
         text.push_str(&format!("\nnext:\n{}", failed_check::next(task.id.as_str())));

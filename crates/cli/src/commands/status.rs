@@ -79,7 +79,11 @@ fn text(answer: &Answer) -> String {
     let path = &answer.db.path;
     let mut text = answer.halted.as_ref().map(halted).unwrap_or_default();
     text.push_str(&match (&answer.counts, &answer.runs) {
-        (Some(counts), Some(runs)) => counted(path, answer.db.size_bytes.unwrap_or(0), counts, runs),
+        (Some(counts), Some(runs)) => {
+            let bytes = answer.db.size_bytes.unwrap_or(0);
+            let hint = interrupted(runs, answer.halted.is_some());
+            format!("{}{hint}", counted(path, bytes, counts, runs))
+        }
         (None, _) | (_, None) => format!("store    {path}\n"),
     });
     for limit in &answer.limits {
@@ -105,23 +109,22 @@ fn counted(path: &str, bytes: u64, counts: &CountsView, runs: &RunsView) -> Stri
     let tasks: Vec<String> = some.map(|(state, tasks)| format!("{tasks} {state}")).collect();
     let tasks = if tasks.is_empty() { "none".to_owned() } else { tasks.join(", ") };
     format!(
-        "store    {path} ({bytes} bytes, {} events)\ntasks    {tasks}\nrunning  {}\nstopped  {}\n{}",
+        "store    {path} ({bytes} bytes, {} events)\ntasks    {tasks}\nrunning  {}\nstopped  {}\n",
         counts.events,
         names(&runs.running),
-        names(&runs.stopped),
-        interrupted(runs)
+        names(&runs.stopped)
     )
 }
 
-/// Runs that nothing works any more, and how they go on.
-fn interrupted(runs: &RunsView) -> String {
-    match runs.interrupted.first() {
-        Some(first) => {
-            let all = names(&runs.interrupted);
-            format!("interrupted  {all}\nhint     continue with `writ run --continue {first}`\n")
-        }
-        None => String::new(),
-    }
+/// Runs that nothing works any more, and how they go on once nobody halts them.
+fn interrupted(runs: &RunsView, is_halted: bool) -> String {
+    let Some(first) = runs.interrupted.first() else { return String::new() };
+    let hint = if is_halted {
+        String::new()
+    } else {
+        format!("hint     continue with `writ run --continue {first}`\n")
+    };
+    format!("interrupted  {}\n{hint}", names(&runs.interrupted))
 }
 
 fn names(runs: &[String]) -> String {

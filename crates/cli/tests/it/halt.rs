@@ -164,6 +164,7 @@ fn while_writ_is_halted_work_is_refused_and_reading_canceling_and_decisions_are_
     let shown = cli.run(["status", "--output", "text"]);
     assert!(shown.success().stdout.starts_with("HALTED   by service.token.t"), "{shown}");
     assert!(!shown.stdout.contains(&format!("running  {run}")), "{shown}");
+    assert!(!shown.stdout.contains("--continue"), "it is refused for now: {shown}");
     for words in
         [&["runs", "list"][..], &["trace", &run], &["task", "list"], &["audit", "verify", "--replay"]]
     {

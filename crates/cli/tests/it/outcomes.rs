@@ -164,6 +164,8 @@ fn a_retry_can_be_left_for_later() {
     assert_eq!(cli.scratch().read("project/a.count"), "x\n");
     let listed = cli.run(["runs", "list", "--state", "stopped", "--output", "json"]).success().json();
     assert_eq!(listed["data"]["runs"][0]["id"], worked.id());
+    let shown = cli.run(["runs", "show"]).success().stdout.clone();
+    assert!(shown.ends_with(&format!("\nnext:\n  writ run --continue {}\n", worked.id())), "{shown}");
     let continued = cli.run(["run", "--continue", worked.id(), "--output", "json"]);
     assert_eq!(Worked::of(&cli, continued).succeeded().status("a"), "done claimed");
 }
@@ -259,6 +261,10 @@ fn a_task_that_a_person_blocks_while_it_waits_keeps_the_run_open() {
     let worked = Worked::of(&cli, run.wait(PATIENCE)).failed();
     assert_eq!(worked.result["state"], "stopped");
     assert_eq!(["a", "b", "c"].map(|name| worked.status(name)), ["done claimed", "blocked", "todo"]);
+    let shown = cli.run(["runs", "show"]).success().stdout.clone();
+    let next =
+        format!("\nnext:\n  remove what hinders the blocked tasks, then `writ retry {}`\n", worked.id());
+    assert!(shown.ends_with(&next), "{shown}");
     let again = Worked::of(&cli, cli.run(["retry", &waiting, "--output", "json"])).succeeded();
     assert_eq!(["b", "c"].map(|name| again.status(name)), ["done claimed"; 2]);
 }

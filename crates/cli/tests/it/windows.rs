@@ -6,7 +6,8 @@ use contract::domain::time::Timestamp;
 use serde_json::{Value, json};
 use testkit::{Background, Cli, Signal, eventually};
 
-use crate::documents::{agent, plan, with};
+use crate::aop_tasks::response;
+use crate::documents::{agent, aop, plan, with, writ};
 use crate::executors::{asked, prints, with_program};
 use crate::read_back::{Worked, work};
 use crate::run_view::{SOON, audit_is_clean, run_id};
@@ -264,4 +265,53 @@ fn only_the_model_that_the_provider_names_is_limited() {
     assert_eq!(limits(&cli)[0]["resource"], "claude/opus");
     let worked = work(&cli, &plan([task("a", json!({"model": "haiku"}))])).succeeded();
     assert_eq!(worked.status("a"), "done claimed");
+}
+
+#[test]
+fn a_program_that_writ_does_not_know_is_limited_by_what_it_prints() {
+    let cli = with_program(
+        "painter",
+        "if [ $n = 0 ]; then echo 'error: HTTP 429 Too Many Requests, retry after 1s' >&2; exit 3; fi\necho fine",
+    );
+    let config = "[executor.brush]\nkind = \"template\"\ncommand = [\"painter\", \"{prompt}\"]\n";
+    cli.scratch().write("home/.config/writ/config.toml", config);
+    let worked = work(&cli, &plan([asked("brush")])).succeeded();
+    assert_eq!((worked.status("a"), calls(&cli)), ("done claimed".to_owned(), 2));
+    let outcome = &worked.shown("a")["attempts"][0]["outcome"];
+    assert_eq!(
+        (&outcome["code"], &outcome["limited"]["resource"]),
+        (&json!("E_MODEL_UNAVAILABLE"), &json!("brush")),
+        "{outcome}"
+    );
+}
+
+/// A RESPONSE that fails with these words.
+fn unavailable(words: &str, extensions: Value) -> Value {
+    let details = json!({"error_code": "E_MODEL_UNAVAILABLE", "message": words, "extensions": extensions});
+    response(json!({"task_status": {"state": "FAILED", "final_signal": "FAILURE"}, "error_details": details}))
+}
+
+#[test]
+fn a_response_with_a_rate_limit_and_its_end_limits_the_model_of_its_task() {
+    let cli = writ();
+    let refused = |words: &str, extensions: Value, model: &str| {
+        let said = unavailable(words, extensions).to_string();
+        let mut task = aop(&cli, "");
+        task["target"]["model"] = json!(model);
+        task["execution_policy"] = json!({"max_retries": 0});
+        task["task"]["extensions"]["x_command"] = json!([agent(), format!("print {said}")]);
+        let words = ["run", "-", "--limit-wait", "0s", "--output", "json"];
+        Worked::of(&cli, cli.call(words).stdin(task.to_string()).run()).failed();
+        limits(&cli)
+    };
+    let end = json!({"x_retry_after_ms": 3_600_000});
+    assert_eq!(refused("no such model", end.clone(), "m1"), Vec::<Value>::new(), "it is no limit");
+    assert_eq!(refused("rate limit reached", json!({}), "m1"), Vec::<Value>::new(), "its end is not known");
+    assert_eq!(refused("rate limit reached", end.clone(), "none"), Vec::<Value>::new(), "of no model");
+    let limits = refused("rate limit reached", end, "m1");
+    assert_eq!(
+        (&limits[0]["resource"], &limits[0]["basis"]),
+        (&json!("aop-stdio/m1"), &json!("provider")),
+        "{limits:?}"
+    );
 }

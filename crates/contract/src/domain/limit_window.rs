@@ -121,13 +121,16 @@ impl Reset {
 }
 
 /// What is limited when an attempt with this executor and model is refused in these words: the model alone if the words
-/// name it, else everything of the executor.
-pub fn resource(executor: &str, model: Option<&str>, said: &str) -> String {
-    let said = said.to_lowercase();
-    match model.filter(|model| !model.is_empty() && said.contains(&model.to_lowercase())) {
-        Some(model) => format!("{executor}/{model}"),
-        None => executor.to_owned(),
+/// name it, else everything of the executor. Tasks of `aop-stdio` have programs of their own, so that they share a model at
+/// most.
+pub fn resource(executor: &str, model: Option<&str>, said: &str) -> Option<String> {
+    let of_model = model.map(|model| format!("{executor}/{model}"));
+    if executor == ExecutorName::aop_stdio().as_str() {
+        return of_model;
     }
+    let said = said.to_lowercase();
+    let is_named = model.is_some_and(|model| said.contains(&model.to_lowercase()));
+    of_model.filter(|_| is_named).or_else(|| Some(executor.to_owned()))
 }
 
 /// The resources that an attempt with this executor and model uses. A command of a plan uses none.

@@ -22,7 +22,7 @@ pub fn canonical<T: Serialize>(value: &T) -> Result<Vec<u8>, NotCanonical> {
 /// The same for what is JSON already.
 pub fn canonical_json(value: &Value) -> Result<Vec<u8>, NotCanonical> {
     match spelling(value) {
-        Spelling::None => Err(NotCanonical::LargeInteger),
+        Spelling::Refused => Err(NotCanonical::LargeInteger),
         Spelling::Plain => serde_json::to_vec(value).map_err(NotCanonical::Unprintable),
         Spelling::Special => serde_json_canonicalizer::to_vec(value).map_err(NotCanonical::Unprintable),
     }
@@ -31,7 +31,7 @@ pub fn canonical_json(value: &Value) -> Result<Vec<u8>, NotCanonical> {
 /// Refuses what has no canonical form.
 pub fn check(value: &Value) -> Result<(), NotCanonical> {
     match spelling(value) {
-        Spelling::None => Err(NotCanonical::LargeInteger),
+        Spelling::Refused => Err(NotCanonical::LargeInteger),
         Spelling::Plain | Spelling::Special => Ok(()),
     }
 }
@@ -44,13 +44,13 @@ enum Spelling {
     /// It has a float, or names that sort in another way as UTF-16.
     Special,
     /// It has none.
-    None,
+    Refused,
 }
 
 fn spelling(value: &Value) -> Spelling {
     match value {
         Value::Number(number) => match number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs)) {
-            Some(integer) if integer > INTEGER_MAX => Spelling::None,
+            Some(integer) if integer > INTEGER_MAX => Spelling::Refused,
             Some(_) => Spelling::Plain,
             None => Spelling::Special,
         },
@@ -67,7 +67,7 @@ fn spelling(value: &Value) -> Spelling {
     }
 }
 
-/// Below U+E000 the order of UTF-8 is that of UTF-16. Only its first bytes are this large.
+/// Below U+E000 the order of UTF-8 is that of UTF-16. U+E000 and above begin with a byte of 0xEE or more.
 fn sorts_as_bytes(name: &str) -> bool {
     name.bytes().all(|byte| byte < 0xee)
 }

@@ -43,7 +43,7 @@ impl Dispatcher<'_> {
         let (Some(socket), Some(inside)) = (socket, live.inside.clone()) else { return Ok(()) };
         // One that was parked had it open before.
         live.door = None;
-        live.door = Some(doors.open(self.settings.sandbox.ready.bind(&socket)?, inside)?);
+        live.door = Some(doors.open(self.settings.sandbox.prepared.bind(&socket)?, inside)?);
         Ok(())
     }
 

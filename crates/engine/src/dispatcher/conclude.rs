@@ -50,7 +50,7 @@ impl Dispatcher<'_> {
         self.warn_of_unheeded(task, &events);
         let live = self.live_mut(task);
         let returned = live.reader.end(&live.ended);
-        live.limited = returned.limited.map(|limited| with_resource(live, limited));
+        live.limited = returned.limited.and_then(|limited| with_resource(live, limited));
         live.agent_session = returned.agent_session;
         live.session_total = returned.session_total;
         let response = returned.response.as_ref();

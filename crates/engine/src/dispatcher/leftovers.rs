@@ -1,7 +1,10 @@
-//! Private directories of attempts and tasks that have ended. They are removed where the engine would only wait, so that the
-//! next task does not wait for it.
+//! Private directories of attempts and tasks that have ended, and of the next task. They are removed and made while the
+//! engine waits for a child, so that no task waits for it.
+
+use contract::domain::status::Status;
 
 use super::Dispatcher;
+use crate::scheduler::Slot;
 
 /// What is to be removed.
 #[derive(Debug)]
@@ -26,13 +29,21 @@ impl Dispatcher<'_> {
                 Leftover::OfTask(task) => sandbox.forget(&task),
             }
         }
-        sandbox.ready.fill(&sandbox.root);
     }
 
-    /// The same for an engine that starts nothing more.
+    /// Makes what the next task needs, if there is one.
+    pub(super) fn prepare_next(&self) {
+        let sandbox = &self.settings.sandbox;
+        let is_next = |slot: &Slot| slot.status == Status::Todo;
+        if sandbox.prepared.was_used() && self.board.slots().iter().any(is_next) {
+            sandbox.prepared.fill(&sandbox.root);
+        }
+    }
+
+    /// Removes everything, because nothing more is started.
     pub(super) fn clear_all_away(&mut self) {
         self.clear_away();
         let sandbox = &self.settings.sandbox;
-        sandbox.ready.clear(&sandbox.root);
+        sandbox.prepared.clear(&sandbox.root);
     }
 }

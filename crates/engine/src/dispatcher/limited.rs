@@ -1,7 +1,7 @@
 //! Tasks whose provider refuses work for a while: an alternative takes over, or they wait until its reset time.
 
 use contract::aop::codes::Code;
-use contract::aop::effective::model::is_triggered;
+use contract::aop::effective::model::{is_chosen, is_triggered};
 use contract::domain::attempt::Limited;
 use contract::domain::limit_window::resource;
 use ops::Result;
@@ -66,8 +66,9 @@ impl Dispatcher<'_> {
     }
 }
 
-/// What a refused attempt has used up: the model alone, where the provider names it.
-pub(super) fn with_resource(live: &Live, limited: Limited) -> Limited {
-    let resource = resource(&limited.resource, live.attempt.model.as_deref(), &limited.reason);
-    Limited { resource, ..limited }
+/// What a refused attempt has used up: the model alone, where the provider names it. `None` if no other task uses it.
+pub(super) fn with_resource(live: &Live, limited: Limited) -> Option<Limited> {
+    let model = live.attempt.model.as_deref().filter(|model| is_chosen(model));
+    let resource = resource(&limited.resource, model, &limited.reason)?;
+    Some(Limited { resource, ..limited })
 }

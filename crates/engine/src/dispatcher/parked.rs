@@ -52,11 +52,10 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// What was made in advance has what is missing.
+    /// Frees what was made in advance: it holds descriptors, processes and memory.
     fn make_room(&mut self) {
         self.children.make_room();
-        let sandbox = &self.settings.sandbox;
-        sandbox.ready.make_room(&sandbox.root);
+        self.settings.sandbox.prepared.make_room();
     }
 
     /// What waits holds no descriptor, or those that wait would keep all others from starting.

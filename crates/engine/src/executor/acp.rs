@@ -74,8 +74,8 @@ impl Executor for Acp {
             awaited: None,
             output: Vec::new(),
             text: String::new(),
-            past: work.resume.and(work.before).and_then(said_at_last),
-            is_past: false,
+            last_answer: work.resume.and(work.before).and_then(last_answer),
+            replays_history: false,
             calls: BTreeMap::new(),
         };
         client.ask(
@@ -132,15 +132,15 @@ struct Client {
     /// The message of the model that is being put together.
     text: String,
     /// What the model said at the end of the attempt before.
-    past: Option<String>,
+    last_answer: Option<String>,
     /// The agent tells what was said before, although it was asked to go on.
-    is_past: bool,
+    replays_history: bool,
     /// What each open tool call does.
     calls: BTreeMap<String, (Value, Value)>,
 }
 
 /// What the model said at the end of an attempt.
-fn said_at_last(attempt: &Attempt) -> Option<String> {
+fn last_answer(attempt: &Attempt) -> Option<String> {
     attempt.outcome.as_ref()?.report.as_ref()?.summary.clone()
 }
 
@@ -192,6 +192,7 @@ impl Client {
     /// A new conversation, which has to be told the whole task.
     fn begin(&mut self) {
         self.prompt.clone_from(&self.whole);
+        self.last_answer = None;
         let params = json!({"cwd": self.workspace, "mcpServers": []});
         self.ask(Call::New, "session/new", params);
     }
@@ -250,6 +251,7 @@ impl Client {
                 Some(option) => json!({"outcome": "selected", "optionId": option["optionId"]}),
                 None => json!({"outcome": "cancelled"}),
             };
+            self.replays_history = false;
             // Some agents name a call only where they ask about it.
             self.called(&request["params"]["toolCall"]);
             json!({"jsonrpc": "2.0", "id": id, "result": {"outcome": outcome}})
@@ -264,16 +266,16 @@ impl Client {
             return None;
         }
         match update["sessionUpdate"].as_str()? {
-            // Ours are not told to us. Some agents tell the past of a conversation only after they have loaded it.
+            // Some agents tell the history of a conversation only after they have loaded it. Each of its turns begins with
+            // what the model was asked.
             "user_message_chunk" => {
-                self.is_past = true;
+                self.replays_history = self.last_answer.is_some();
+                self.text.clear();
                 None
             }
             "agent_message_chunk" => {
                 self.text.push_str(update["content"]["text"].as_str().unwrap_or_default());
-                if self.is_past && self.past.as_ref().is_some_and(|past| past.trim() == self.text.trim()) {
-                    (self.is_past, self.past) = (false, None);
-                    self.text.clear();
+                if self.is_history() {
                     return None;
                 }
                 self.talk.says(&Value::from(self.text.as_str()));
@@ -281,15 +283,33 @@ impl Client {
             }
             "tool_call" | "tool_call_update" => {
                 self.text.clear();
+                let has_ended = matches!(update["status"].as_str(), Some("completed" | "failed"));
+                let id = update["toolCallId"].as_str().unwrap_or_default();
+                // A call of the history is told with its end alone.
+                if self.replays_history && has_ended && !self.calls.contains_key(id) {
+                    return None;
+                }
+                self.replays_history = false;
                 self.called(update);
-                let title = update["title"].as_str().map(str::to_owned);
-                if matches!(update["status"].as_str(), Some("completed" | "failed")) {
+                if has_ended {
                     self.ended(update);
                 }
-                title
+                update["title"].as_str().map(str::to_owned)
             }
             _ => None,
         }
+    }
+
+    /// Whether the message so far belongs to the history, or may turn out to. The history ends with the last answer.
+    fn is_history(&mut self) -> bool {
+        let Some(last) = self.last_answer.as_ref().filter(|_| self.replays_history) else { return false };
+        let (last, so_far) = (last.trim(), self.text.trim());
+        let (is_part, is_whole) = (last.starts_with(so_far), last == so_far);
+        if is_whole {
+            self.replays_history = false;
+            self.text.clear();
+        }
+        is_part
     }
 
     /// Notes what a call does. Its title becomes better with each update.

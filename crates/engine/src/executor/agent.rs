@@ -60,7 +60,7 @@ impl Executor for Agent {
             self.own.command.split_first().expect("BUG: every configured agent has a command");
         let call = Call {
             given,
-            model: work.model.filter(|model| !NO_MODELS.contains(model)),
+            model: work.model.filter(|model| effective::model::is_chosen(model)),
             effort: submitted.as_ref().and_then(|task| task.target.execution_profile).map(effort),
             resume: work.resume,
             is_confined: (work.is_confined)(),
@@ -92,9 +92,6 @@ impl Executor for Agent {
         }
     }
 }
-
-/// What TASKs say for a model that they do not choose.
-const NO_MODELS: &[&str] = &["unspecified", "default", "none", "auto", "any"];
 
 fn effort(profile: ExecutionProfile) -> Effort {
     match profile {

@@ -3,20 +3,23 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use contract::aop::codes::Code;
 use contract::aop::event::Body;
 use contract::aop::response::{FinalSignal, Response, State};
 use contract::aop::task::{
     Category, Complexity, Input, Provider, Role, Session, Target, Task, Work as AopWork,
 };
 use contract::aop::{self, Line as Message, effective, v1};
-use contract::domain::attempt::Dispatch;
+use contract::domain::attempt::{Dispatch, Limited};
 use contract::domain::limits;
 use contract::domain::priority::Priority;
 use contract::domain::time::Timestamp;
 use contract::json::{Map, Value};
 use contract::plan::{CommandUse, PromptUse};
 
+use super::reported::retry_after;
 use super::text_answer::TextAnswer;
+use super::trouble::Trouble;
 use super::{
     Configured, Ended, Executor, Line, Prepared, Reader, Returned, Stdout, Work, command_line, failure,
 };
@@ -67,7 +70,7 @@ impl Executor for AopStdio {
             stdin: Stdin::Bytes(document),
             silence_max: self.own.silence,
             stdout: Stdout::Messages,
-            reader: Box::new(Conversation::new(task, work)),
+            reader: Box::new(Conversation::new(task, work, &self.own)),
         }
     }
 }
@@ -143,6 +146,7 @@ fn task_of_plan(work: &Work<'_>) -> Task {
 
 /// What the child has said so far.
 struct Conversation {
+    executor: String,
     task: Task,
     hidden: Hidden,
     response: Option<Box<Response>>,
@@ -159,10 +163,17 @@ struct Conversation {
 const TEXT_LINES_MAX: usize = 200;
 
 impl Conversation {
-    fn new(task: Task, work: &Work<'_>) -> Self {
-        let text = (!effective::speaks_v2(&task)).then(VecDeque::new);
-        let (hidden, began) = (work.hidden.clone(), work.now);
-        Self { task, hidden, response: None, fault: None, noise: None, text, began }
+    fn new(task: Task, work: &Work<'_>, own: &Configured) -> Self {
+        Self {
+            executor: own.name.as_str().to_owned(),
+            hidden: work.hidden.clone(),
+            response: None,
+            fault: None,
+            noise: None,
+            text: (!effective::speaks_v2(&task)).then(VecDeque::new),
+            began: work.now,
+            task,
+        }
     }
 
     fn heard(&mut self, line: &[u8]) {
@@ -216,6 +227,22 @@ impl Conversation {
 
     fn fault(&mut self, message: &str) {
         self.fault.get_or_insert_with(|| message.to_owned());
+    }
+
+    /// The limit that a RESPONSE reports with its end. Without an end the TASK's own retries decide.
+    fn limited(&self, claim: &Claim, ended: &Ended) -> Option<Limited> {
+        let Claim::Failure { code, message } = claim else { return None };
+        if Code::parse(code) != Some(Code::ModelUnavailable) {
+            return None;
+        }
+        let response = self.response.as_ref()?;
+        let said = response.error_details.as_ref().map_or("", |details| details.message.as_str());
+        let trouble = Trouble::printed(self.hidden.one_line(&format!("{message} {said}")));
+        let asked = retry_after(response).map(Duration::from_millis);
+        let trouble = Trouble { wait: trouble.wait.or(asked), ..trouble };
+        let (_, reason) = trouble.told();
+        let limited = trouble.limited(&self.executor, reason, ended.at.unwrap_or(self.began));
+        limited.filter(|limited| limited.until.is_some())
     }
 
     /// The RESPONSE decides, not the exit code; without one there is no success.
@@ -281,7 +308,9 @@ impl Reader for Conversation {
 
     fn end(&mut self, ended: &Ended) -> Returned {
         self.lift(ended);
-        Returned::plain(self.claim(ended), self.response.take())
+        let claim = self.claim(ended);
+        let limited = self.limited(&claim, ended);
+        Returned { limited, ..Returned::plain(claim, self.response.take()) }
     }
 }
 

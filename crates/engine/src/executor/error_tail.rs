@@ -15,10 +15,14 @@ impl ErrorTail {
 
     /// The last line that says something.
     pub(super) fn last_line(&self) -> Option<String> {
-        let text = String::from_utf8_lossy(&self.0);
-        let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
-        Some(line.chars().take(LINE_CHARS_MAX).collect())
+        last_line(&String::from_utf8_lossy(&self.0))
     }
+}
+
+/// The last line of a text that says something.
+pub(super) fn last_line(text: &str) -> Option<String> {
+    let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
+    Some(line.chars().take(LINE_CHARS_MAX).collect())
 }
 
 const LINE_CHARS_MAX: usize = 300;

@@ -8,7 +8,6 @@ use contract::domain::limits::{REPORTED_TOKENS_MAX, RETRY_AFTER_MAX};
 use contract::domain::money::MicroUsd;
 use contract::domain::price::Tokens;
 use contract::domain::time::human_duration;
-use contract::json::Value;
 
 use contract::secrets::Hidden;
 
@@ -131,17 +130,21 @@ impl Reported {
         });
         let cost = tracking.and_then(|t| t.actual_cost_usd.or(t.estimated_cost_usd));
         let summary = response.execution_summary.as_ref().and_then(|summary| summary.summary.as_deref());
-        let extensions = response.error_details.as_ref().and_then(|details| details.extensions.as_ref());
-        let retry_after = extensions.and_then(|extensions| extensions.get(RETRY_AFTER_EXTENSION));
         Self {
             cost: cost.and_then(MicroUsd::reported),
             tokens: used.as_ref().map(Tokens::total),
             used,
             model: Some(response.agent.model.clone()),
             summary: summary.map(|summary| hidden.clean(summary).into_owned()),
-            retry_after_ms: retry_after.and_then(Value::as_u64).map(shortened),
+            retry_after_ms: retry_after(response).map(shortened),
         }
     }
+}
+
+/// How many milliseconds a failed RESPONSE asks to wait for.
+pub(super) fn retry_after(response: &Response) -> Option<u64> {
+    let extensions = response.error_details.as_ref()?.extensions.as_ref()?;
+    extensions.get(RETRY_AFTER_EXTENSION)?.as_u64()
 }
 
 /// A wait that is too long is shortened in any case.

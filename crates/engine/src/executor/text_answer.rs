@@ -3,13 +3,15 @@
 use contract::aop::event::Body;
 use contract::aop::response::{ErrorDetails, FinalSignal, State};
 use contract::aop::v1::{Reply, lift_response};
+use contract::domain::attempt::Limited;
 use contract::domain::limits::LOG_TAIL_BYTES_MAX;
 use contract::domain::time::Timestamp;
 use contract::plan::executor::Pattern;
 use contract::secrets::Hidden;
 
 use super::configured::Configured;
-use super::error_tail::ErrorTail;
+use super::error_tail::{ErrorTail, last_line};
+use super::trouble::Trouble;
 use super::{Ended, Line, Reader, Returned, Work, failure, prompt};
 use crate::pipeline::l7_delegate::Claim;
 
@@ -18,6 +20,7 @@ pub(super) struct TextAnswer {
     errors: ErrorTail,
     hidden: Hidden,
     success: Option<Pattern>,
+    is_model_free: bool,
     executor: String,
     session_id: String,
     task_id: String,
@@ -35,6 +38,7 @@ impl TextAnswer {
             errors: ErrorTail::default(),
             hidden: work.hidden.clone(),
             success: own.success.clone(),
+            is_model_free: own.is_model_free,
             executor: own.name.as_str().to_owned(),
             session_id,
             task_id,
@@ -71,23 +75,15 @@ impl Reader for TextAnswer {
         let (mut response, _) = lift_response(&text, &reply);
         response.timing = None;
         let said_failure = response.task_status.state == State::Failed && !text.trim().is_empty();
-        let claim = match (ended.exit_code, ended.signal) {
-            (Some(0), _) if said_failure => failure("E_UNKNOWN", "it reported failure"),
-            (Some(0), _) => match &self.success {
+        let (claim, limited) = match ended.exit_code {
+            Some(0) if said_failure => (failure("E_UNKNOWN", "it reported failure"), None),
+            Some(0) => match &self.success {
                 Some(pattern) if !pattern.is_match(&text) => {
-                    failure("E_UNKNOWN", format!("its output does not match `{pattern}`"))
+                    (failure("E_UNKNOWN", format!("its output does not match `{pattern}`")), None)
                 }
-                Some(_) | None => Claim::Success,
+                Some(_) | None => (Claim::Success, None),
             },
-            (code, signal) => {
-                let how = match (code, signal) {
-                    (Some(code), _) => format!("exit {code}"),
-                    (None, Some(signal)) => format!("ended by signal {signal}"),
-                    (None, None) => "ended without an exit code".to_owned(),
-                };
-                let printed = self.errors.last_line().map(|line| format!(": {line}")).unwrap_or_default();
-                failure("E_PROCESS_CRASH", self.hidden.one_line(&format!("{how}{printed}")))
-            }
+            Some(_) | None => self.failed(ended, &text),
         };
         let status = &mut response.task_status;
         match &claim {
@@ -107,6 +103,29 @@ impl Reader for TextAnswer {
             }
         }
         status.message = None;
-        Returned::plain(claim, Some(Box::new(response)))
+        Returned { limited, ..Returned::plain(claim, Some(Box::new(response))) }
+    }
+}
+
+impl TextAnswer {
+    /// Why the program failed: what its model's provider refused, where it says so, and else how it ended.
+    fn failed(&self, ended: &Ended, text: &str) -> (Claim, Option<Limited>) {
+        let how = match (ended.exit_code, ended.signal) {
+            (Some(code), _) => format!("exit {code}"),
+            (None, Some(signal)) => format!("ended by signal {signal}"),
+            (None, None) => "ended without an exit code".to_owned(),
+        };
+        let printed = self.errors.last_line();
+        let said = printed.clone().or_else(|| last_line(text)).filter(|_| !self.is_model_free);
+        let trouble = said.map(Trouble::printed).filter(Trouble::is_surely_of_the_model);
+        let Some(trouble) = trouble else {
+            let words = printed.map_or_else(|| how.clone(), |line| format!("{how}: {line}"));
+            return (failure("E_PROCESS_CRASH", self.hidden.one_line(&words)), None);
+        };
+        let (code, message) = trouble.told();
+        let message = self.hidden.one_line(&message);
+        let now = ended.at.unwrap_or(self.started_at);
+        let limited = trouble.limited(&self.executor, message.clone(), now);
+        (failure(code.as_str(), message), limited)
     }
 }

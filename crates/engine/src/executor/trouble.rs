@@ -94,6 +94,19 @@ impl Trouble {
         Self { status: status_in(&words), wait: wait_in(&words), words, known: None }
     }
 
+    /// The same of a program that writ does not know. A number among its words is a status only if they say so: it may be
+    /// the number of a line.
+    pub(super) fn printed(words: impl Into<String>) -> Self {
+        let words = words.into();
+        let status = status_in(&words).filter(|status| is_called_status(&words, *status));
+        Self { status, wait: wait_in(&words), words, known: None }
+    }
+
+    /// Whether such a program means its model, and not something of its own.
+    pub(super) fn is_surely_of_the_model(&self) -> bool {
+        self.status.is_some() || matches!(self.reason(), Reason::RateLimit | Reason::Overflow)
+    }
+
     /// The same with a status that the program names, if it does.
     pub(super) fn with_status(self, status: Option<u64>) -> Self {
         Self { status: status.and_then(|status| u16::try_from(status).ok()).or(self.status), ..self }
@@ -107,7 +120,8 @@ impl Trouble {
         if let Some(reason) = self.known {
             return reason;
         }
-        let words = self.words.to_lowercase();
+        // A full disk is no provider's limit.
+        let words = self.words.to_lowercase().replace("disk quota", "disk");
         let says = |signs: &[&str]| signs.iter().any(|sign| words.contains(sign));
         match self.status {
             _ if says(OVERFLOW) => Reason::Overflow,
@@ -156,6 +170,19 @@ impl Trouble {
 fn status_in(words: &str) -> Option<u16> {
     let numbers = words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| word.len() == 3);
     numbers.filter_map(|word| word.parse().ok()).find(|number| STATUSES.contains(number))
+}
+
+/// Whether a number follows a word for a status: `HTTP/1.1 429`, `status code 429`, `API Error: 429`.
+fn is_called_status(words: &str, status: u16) -> bool {
+    const NAMES: &[(&str, usize)] = &[("http", 3), ("https", 3), ("status", 2), ("code", 1), ("error", 1)];
+    let words = words.to_lowercase();
+    let words: Vec<&str> =
+        words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let number = status.to_string();
+    let is_called = |at: usize| {
+        NAMES.iter().any(|(name, distance)| words[at.saturating_sub(*distance)..at].contains(name))
+    };
+    (0..words.len()).any(|at| words[at] == number && is_called(at))
 }
 
 /// How long to wait, where the words say it: `retry after 30s`, `try again in 2 hours 5 minutes`, `"retryDelay":"34s"`.
@@ -269,6 +296,36 @@ mod tests {
             let trouble = Trouble::said(words).with_status(status);
             let (code, message) = trouble.told();
             assert_eq!((code.as_str(), message.as_str()), expected);
+        }
+    }
+
+    #[test]
+    fn a_number_that_an_unknown_program_prints_is_a_status_if_it_is_called_one() {
+        let reason = |words: &str| {
+            let trouble = Trouble::printed(words);
+            trouble.is_surely_of_the_model().then(|| trouble.reason())
+        };
+        for limited in [
+            "HTTP/1.1 429",
+            "curl: (22) The requested URL returned error: 429",
+            "API Error: 429 {}",
+            "status code: 429",
+            "Too Many Requests",
+            "You exceeded your current quota",
+        ] {
+            assert_eq!(reason(limited), Some(Reason::RateLimit), "{limited}");
+        }
+        assert_eq!(reason("error 401"), Some(Reason::Authentication));
+        assert_eq!(reason("status 503"), Some(Reason::Unavailable));
+        assert_eq!(reason("prompt is too long"), Some(Reason::Overflow));
+        for other in [
+            "agent.sh: line 429: foo: command not found",
+            "wrote 500 files",
+            "Disk quota exceeded",
+            "git: authentication failed",
+            "terminated",
+        ] {
+            assert_eq!(reason(other), None, "{other}");
         }
     }
 

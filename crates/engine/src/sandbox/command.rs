@@ -97,7 +97,7 @@ impl<'s> CommandDirectories<'s> {
     /// A directory that the command can read and write, and nobody else.
     pub fn temporary(&self) -> Result<PathBuf, String> {
         let directory = self.private().temporary;
-        let made = self.sandboxes.settings.ready.make(&directory);
+        let made = self.sandboxes.settings.prepared.make(&directory);
         real(&directory, made).map_err(|reason| format!("could not make {reason}"))
     }
 
@@ -119,7 +119,7 @@ impl<'s> CommandDirectories<'s> {
         let inside = Inside::of(self.task.clone(), None, &wanted, &confined);
         let mut door = None;
         if let Some(socket) = confined.sandbox.socket.as_ref().map(PathBuf::from) {
-            let bound = sandboxes.settings.ready.bind(&socket);
+            let bound = sandboxes.settings.prepared.bind(&socket);
             let opened = bound.and_then(|listener| sandboxes.doors.open(listener, inside));
             door = Some(opened.map_err(|error| format!("its socket: {error}"))?);
         }

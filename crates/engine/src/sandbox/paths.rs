@@ -242,13 +242,13 @@ fn is_in(real: &Path, hidden: &[OsString]) -> bool {
 /// The store with its key, logs and indexes, and the user's credentials.
 pub(super) fn hidden(settings: &SandboxSettings, store: &Path, readable: &[PathBuf]) -> Vec<OsString> {
     let declared = |path: &Path| readable.iter().any(|open| path.starts_with(open));
-    let there = settings.home.as_ref().map(|home| settings.ready.credentials(home)).unwrap_or_default();
+    let there = settings.home.as_deref().map(credentials).unwrap_or_default();
     let there = there.into_iter().filter(|(named, _)| !declared(named)).map(|(_, real)| real);
     of_store(store).into_iter().chain(there).map(PathBuf::into_os_string).collect()
 }
 
 /// The credentials below this home, as they are named and where they really are. What is not there needs no hiding.
-pub(super) fn credentials(home: &Path) -> Vec<(PathBuf, PathBuf)> {
+fn credentials(home: &Path) -> Vec<(PathBuf, PathBuf)> {
     let named = CREDENTIALS.iter().map(|name| home.join(name));
     // One look is enough to see that it is not there. A link is hidden where it leads.
     let there = named.filter(|path| path.symlink_metadata().is_ok());

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Ready, SandboxSettings};
+use super::{PreparedDirectories, SandboxSettings};
 use crate::remove_tree::remove_tree;
 
 /// So much of an id names a directory. The path of a socket in one of them must fit into 108 bytes.
@@ -24,19 +24,17 @@ pub struct Private {
 
 impl Private {
     /// Makes the directories where they are missing. Returns their real paths.
-    pub(super) fn make(&self, ready: &Ready) -> Result<Self, String> {
-        let make = |directory: &Path| real(directory, ready.make(directory));
+    pub(super) fn make(&self, prepared: &PreparedDirectories) -> Result<Self, String> {
+        let make = |directory: &Path| real(directory, prepared.make(directory));
         Ok(Self { home: make(&self.home)?, temporary: make(&self.temporary)?, socket: None })
     }
 
-    /// Makes the directory of the socket. Returns the socket's real path.
-    pub(super) fn socket(&self, ready: &Ready) -> Result<Option<PathBuf>, String> {
-        let Some((directory, name)) =
-            self.socket.as_ref().and_then(|path| path.parent().zip(path.file_name()))
-        else {
-            return Ok(None);
-        };
-        real(directory, ready.make_for_call(directory)).map(|directory| Some(directory.join(name)))
+    /// Makes a directory for the socket. Returns the socket's real path.
+    pub(super) fn socket(&self, prepared: &PreparedDirectories) -> Result<Option<PathBuf>, String> {
+        let Some(directory) = self.socket.as_deref().and_then(Path::parent) else { return Ok(None) };
+        let made = prepared.make_for_call(directory);
+        let made = made.map_err(|error| format!("{}: {error}", directory.display()))?;
+        Ok(Some(made.join(SOCKET)))
     }
 
     /// The same with a socket. It is in a directory of its own, which the child cannot write to.
@@ -91,6 +89,7 @@ impl SandboxSettings {
     /// What cannot be removed is in nobody's way.
     fn remove(&self, tree: &Path) {
         if !self.root.as_os_str().is_empty() {
+            self.prepared.take_back(tree);
             remove_tree(tree).ok();
         }
     }
@@ -114,7 +113,7 @@ mod tests {
         std::fs::create_dir(&outside).unwrap();
         std::fs::write(outside.join("file"), "").unwrap();
         let settings = SandboxSettings { root: scratch.path().join("root"), ..SandboxSettings::default() };
-        let private = settings.private_of_attempt("task_1", "attempt_1").make(&settings.ready).unwrap();
+        let private = settings.private_of_attempt("task_1", "attempt_1").make(&settings.prepared).unwrap();
         symlink(&outside, private.home.join("link")).unwrap();
         let closed = private.home.join("closed");
         std::fs::create_dir(&closed).unwrap();

@@ -19,7 +19,7 @@ pub struct MarkedProcess {
 pub enum Role {
     /// The process between writ and the executor.
     Shim,
-    /// The process that shims are copies of. It has nothing below it.
+    /// The process that shims are copies of, or a copy that waits for its launch. No executor is below it.
     Template,
     /// The first process of the executor's namespace. When it is gone, so is everything inside.
     Init,

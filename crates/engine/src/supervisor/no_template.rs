@@ -20,6 +20,8 @@ pub(super) fn order_spare(_shim: &ShimProgram, _marker: &Marker) {}
 
 pub(super) fn spare_failed() {}
 
+pub(super) fn outdate_spares() {}
+
 pub(super) fn end_spare() {}
 
 pub(super) fn end() {}

@@ -39,15 +39,17 @@ mod syscalls;
 pub(super) use self::{
     child::{Barrier, Step},
     doors::{Doors, Receiver, pair},
-    layout::{Machine, lay_out},
+    layout::{CommonMounts, lay_out},
     limits::Usage,
     outside::harden,
-    sockets::{bound, list},
+    sockets::{bound_sockets, open_socket_list},
 };
 #[cfg(not(target_os = "linux"))]
 mod nowhere;
 #[cfg(not(target_os = "linux"))]
-pub(super) use self::nowhere::{Barrier, Doors, Machine, Usage, bound, lay_out, list};
+pub(super) use self::nowhere::{
+    Barrier, CommonMounts, Doors, Usage, bound_sockets, lay_out, open_socket_list,
+};
 
 /// What is asked for. All paths are absolute and contain no symbolic link, unless their field says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

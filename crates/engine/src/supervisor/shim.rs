@@ -47,7 +47,7 @@ use self::template::{Place, Role};
 use super::confinement::{InForce, NamespaceInForce};
 use super::frame::{Fault, FromShim, Gone};
 use super::launch::LaunchSpec;
-use super::sandbox::{self, Barrier, Machine, Part, Reach, Sandbox, Usage};
+use super::sandbox::{self, Barrier, CommonMounts, Part, Reach, Sandbox, Usage};
 use super::template::SPARE_PATIENCE;
 use super::{process_table, wait_for};
 
@@ -137,16 +137,17 @@ fn receive(link: &mut Link) -> io::Result<Option<LaunchSpec>> {
     Ok(spec)
 }
 
-/// Nothing is told of a spare that gets no launch, or cannot be where it should: another shim will say why.
+/// Nothing is told of a spare that gets no launch, or cannot enter its namespace: another shim will say why.
 fn receive_as_spare(link: &mut Link, place: &Place) -> io::Result<Option<(LaunchSpec, Entered)>> {
     let mut entered = Entered::enter(Wanted::On)?;
     let Some(namespace) = &entered.namespace else { return Ok(None) };
-    let Ok(machine) = Machine::hide_in_advance() else {
+    let Ok(common) = CommonMounts::make_in_advance() else {
         namespace.end();
         return Ok(None);
     };
-    entered.machine = Some(machine);
+    entered.common = Some(common);
     let spec = link.receive_launch(Some(SPARE_PATIENCE))?;
+    // The engine has looked already; a launch that needs something else would be confined wrongly.
     let Some(spec) = spec.filter(|spec| spec.confinement.fits_spare()) else {
         namespace.end();
         return Ok(None);
@@ -177,17 +178,17 @@ struct Confined {
 struct Entered {
     in_force: NamespaceInForce,
     namespace: Option<Namespace>,
-    /// The list of sockets, as [`sandbox::list`] gives it.
+    /// The list of sockets, as [`sandbox::open_socket_list`] gives it.
     sockets: Option<File>,
-    /// What a spare has hidden.
-    machine: Option<Machine>,
+    /// What a spare has mounted.
+    common: Option<CommonMounts>,
     /// The directory from which a relative path counts. Entering a namespace leaves it behind.
     cwd: io::Result<PathBuf>,
 }
 
 impl Entered {
     fn enter(wanted: Wanted) -> io::Result<Self> {
-        let (sockets, cwd) = (sandbox::list(), std::env::current_dir());
+        let (sockets, cwd) = (sandbox::open_socket_list(), std::env::current_dir());
         let (in_force, namespace) = match wanted {
             Wanted::Off => (NamespaceInForce::Off, None),
             Wanted::On => match namespace::enter()? {
@@ -200,7 +201,7 @@ impl Entered {
             namespace::die_with_parent()?;
         }
         namespace::refuse_tracing();
-        Ok(Self { in_force, namespace, sockets, machine: None, cwd })
+        Ok(Self { in_force, namespace, sockets, common: None, cwd })
     }
 }
 
@@ -211,7 +212,7 @@ fn confine(spec: &mut LaunchSpec, entered: Option<Entered>) -> io::Result<Confin
     let is_proxied = |sandbox: &&Sandbox| cfg!(target_os = "linux") && sandbox.reach() == Reach::Proxied;
     let proxied = sandbox.as_deref().filter(is_proxied);
     let outlet = proxied.map(|sandbox| Outlet::start(&sandbox.reachable)).transpose()?;
-    let Entered { in_force, namespace, sockets, machine, cwd } = match entered {
+    let Entered { in_force, namespace, sockets, common, cwd } = match entered {
         Some(entered) => entered,
         None => Entered::enter(spec.confinement.namespace)?,
     };
@@ -231,7 +232,7 @@ fn confine(spec: &mut LaunchSpec, entered: Option<Entered>) -> io::Result<Confin
             NamespaceInForce::Off => Err("the namespace is off".to_owned()),
             NamespaceInForce::Refused(reason) => Err(reason.clone()),
         };
-        let laid = sandbox::lay_out(&sandbox, has_namespace, (sandbox::bound(sockets), machine));
+        let laid = sandbox::lay_out(&sandbox, has_namespace, sandbox::bound_sockets(sockets), common);
         let (mut barrier, in_force) = laid.map_err(|missing| {
             confined.namespace.iter().for_each(Namespace::end);
             io::Error::other(format!("the sandbox lacks {missing}"))

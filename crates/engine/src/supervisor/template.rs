@@ -14,6 +14,7 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -38,10 +39,11 @@ pub(super) const ANSWER_BYTES: usize = size_of::<i32>();
 /// How long a template may take for one copy. A new one has to begin first.
 const COPY_DEADLINE: Duration = Duration::from_secs(10);
 /// How long a spare may take to end.
-const IDLE_DEADLINE: Duration = Duration::from_secs(1);
-/// Templates that may fail one after the other before it is left at starting each shim as a program, and spares that may
-/// fail before it is left at copies.
+const SPARE_END_DEADLINE: Duration = Duration::from_secs(1);
+/// Templates that may fail one after the other before every shim is started as a program.
 const FAILURES_MAX: usize = 3;
+/// Spares that may fail before none is made any more.
+const SPARES_FAILED_MAX: usize = 3;
 
 /// How old a spare may be when it gets its launch: its executor does not see what was mounted since. And how soon one
 /// child has to follow another for a spare to be made.
@@ -66,7 +68,7 @@ pub(super) fn spare(shim: &ShimProgram, marker: &Marker) -> Option<ShimProcess> 
 /// A shim has its launch. If it came soon after the one before, the next one is made now.
 pub(super) fn order_spare(shim: &ShimProgram, marker: &Marker) {
     let mut templates = templates();
-    let is_hopeless = templates.spares_failed >= FAILURES_MAX;
+    let is_hopeless = templates.spares_failed >= SPARES_FAILED_MAX;
     if let Some(template) = templates.template.as_mut().filter(|template| template.fits(shim, marker)) {
         let before = template.launched.replace(Instant::now());
         if !is_hopeless && before.is_some_and(|before| before.elapsed() < SPARE_AGE_MAX) {
@@ -80,10 +82,18 @@ pub(super) fn spare_failed() {
     templates().spares_failed += 1;
 }
 
+/// A child has ended that could have changed what a spare hides or sees: its mounts, devices and files.
+pub(super) fn outdate_spares() {
+    CHANGES.fetch_add(1, Ordering::Release);
+}
+
+/// How often that was so. A spare from before is not used.
+static CHANGES: AtomicU64 = AtomicU64::new(0);
+
 /// Ends the spare, and makes no other one: where something is missing, it has what others need.
 pub(super) fn end_spare() {
     let mut templates = templates();
-    templates.spares_failed = FAILURES_MAX;
+    templates.spares_failed = SPARES_FAILED_MAX;
     templates.template.iter_mut().for_each(Template::end_spare);
 }
 
@@ -147,6 +157,23 @@ impl Templates {
     }
 }
 
+/// When a spare was made.
+#[derive(Debug, Clone, Copy)]
+struct Birth {
+    at: Instant,
+    changes: u64,
+}
+
+impl Birth {
+    fn now() -> Self {
+        Self { at: Instant::now(), changes: CHANGES.load(Ordering::Acquire) }
+    }
+
+    fn is_recent(&self) -> bool {
+        self.at.elapsed() < SPARE_AGE_MAX && self.changes == CHANGES.load(Ordering::Acquire)
+    }
+}
+
 #[derive(Debug)]
 struct Template {
     shim: ShimProgram,
@@ -156,8 +183,10 @@ struct Template {
     /// When a shim last got its launch.
     launched: Option<Instant>,
     /// A spare that was ordered, and whose pid was not heard yet.
-    ordered: Option<(Instant, [OwnedFd; STREAMS])>,
-    spare: Option<(Instant, ShimProcess)>,
+    ordered: Option<(Birth, [OwnedFd; STREAMS])>,
+    spare: Option<(Birth, ShimProcess)>,
+    /// One that was too old and ends by itself.
+    outdated: Option<ShimProcess>,
     /// An answer did not come. The next one would be taken for that of another order.
     is_lost: bool,
 }
@@ -171,7 +200,17 @@ impl Template {
         command.arg(WORD).stdin(other).stdout(Stdio::null()).stderr(Stdio::null());
         let process = spawner::spawn(command)?;
         let shim = shim.clone();
-        Ok(Self { shim, mark, process, orders, launched: None, ordered: None, spare: None, is_lost: false })
+        Ok(Self {
+            shim,
+            mark,
+            process,
+            orders,
+            launched: None,
+            ordered: None,
+            spare: None,
+            outdated: None,
+            is_lost: false,
+        })
     }
 
     fn fits(&self, shim: &ShimProgram, marker: &Marker) -> bool {
@@ -179,7 +218,7 @@ impl Template {
     }
 
     fn copy(&mut self, marker: &Marker) -> io::Result<ShimProcess> {
-        self.hear_of_spare();
+        self.receive_spare();
         if self.is_lost {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
@@ -189,36 +228,40 @@ impl Template {
 
     /// An order with the template's own mark is one for a spare.
     fn order_spare(&mut self) {
-        self.hear_of_spare();
+        self.receive_spare();
         if self.spare.is_none() && !self.is_lost {
-            self.ordered = self.order(&self.mark).ok().map(|ends| (Instant::now(), ends));
+            let birth = Birth::now();
+            self.ordered = self.order(&self.mark).ok().map(|ends| (birth, ends));
         }
     }
 
     /// Answers come in the order of the orders.
-    fn hear_of_spare(&mut self) {
-        let Some((since, ends)) = self.ordered.take() else { return };
+    fn receive_spare(&mut self) {
+        let Some((birth, ends)) = self.ordered.take() else { return };
         match self.answer() {
-            Ok(answer) => self.spare = shim_of(answer, ends).ok().map(|process| (since, process)),
+            Ok(answer) => self.spare = shim_of(answer, ends).ok().map(|process| (birth, process)),
             Err(_) => self.is_lost = true,
         }
     }
 
     fn take_spare(&mut self) -> Option<ShimProcess> {
-        self.hear_of_spare();
-        let (since, process) = self.spare.take()?;
-        if since.elapsed() < SPARE_AGE_MAX {
+        self.receive_spare();
+        let (birth, mut process) = self.spare.take()?;
+        if birth.is_recent() {
             return Some(process);
         }
-        end_idle(process);
+        drop(process.control.take());
+        // Nobody waits for its end, which takes as long as that of a namespace. It is collected with the next one.
+        if !process.has_ended() {
+            self.outdated.replace(process).into_iter().for_each(end_unused);
+        }
         None
     }
 
     fn end_spare(&mut self) {
-        self.hear_of_spare();
-        if let Some((_, process)) = self.spare.take() {
-            end_idle(process);
-        }
+        self.receive_spare();
+        let spare = self.spare.take().map(|(_, process)| process);
+        self.outdated.take().into_iter().chain(spare).for_each(end_unused);
     }
 
     /// Sends an order. Returns our ends of the copy's streams.
@@ -263,10 +306,11 @@ impl Template {
 /// Ends one that is of no more use. A living one ends with this process.
 impl Drop for Template {
     fn drop(&mut self) {
-        self.end_spare();
         // It may have ended by itself; collecting it is what counts.
         self.process.kill().ok();
         self.process.wait().ok();
+        // Its last answer is there by now, or never will be.
+        self.end_spare();
     }
 }
 
@@ -280,9 +324,9 @@ fn shim_of(answer: i32, [control, frames, words]: [OwnedFd; STREAMS]) -> io::Res
 }
 
 /// Ends a spare. It takes its namespace along when nobody can give it a launch any more.
-fn end_idle(mut process: ShimProcess) {
+fn end_unused(mut process: ShimProcess) {
     drop(process.control.take());
-    let deadline = Instant::now() + IDLE_DEADLINE;
+    let deadline = Instant::now() + SPARE_END_DEADLINE;
     let mut waits = [PollFd::new(&process.frames, PollFlags::IN)];
     while waits[0].revents().is_empty() {
         let left = deadline.saturating_duration_since(Instant::now());

@@ -152,6 +152,19 @@ fn a_spare_that_was_killed_or_is_too_old_costs_nothing_but_another_one() {
     assert!(waiting().iter().all(is_here), "one that follows nobody soon needs no spare");
 }
 
+#[test]
+fn a_spare_from_before_the_end_of_a_free_child_is_not_used() {
+    // A machine that refuses them has no spares.
+    if !testkit::has_namespaces() {
+        return;
+    }
+    let waits = spare();
+    assert!(!crate::world::Run::start("exit").finish().ends.is_empty());
+    let (handle, reports) = start(&fresh_token(), "exit 3");
+    assert_ne!(handle.shim_pid(), waits.pid, "it may not see what the free one has made");
+    exits_with(3, (handle, reports));
+}
+
 /// What is in force for an executor, and what it prints about the places that are hidden from everybody.
 fn confined((handle, reports): (Handle, Receiver<Report>)) -> (InForce, String) {
     handle.write(b"go on\n");

@@ -1,29 +1,53 @@
 //! What to do about a run that stopped.
 
+use contract::domain::status::Status;
+use ops::run::show::TaskOfRun;
 use ops::run::work::RunAnswer;
 
 /// One line with the command that goes on.
 pub(super) fn after(answer: &RunAnswer) -> String {
-    let (id, tasks) = (answer.run_id(), answer.0["tasks"].as_array());
-    let is_conflict = |task: &serde_json::Value| {
-        task["reason"].as_str().is_some_and(|it| it.starts_with("merge conflict with"))
-    };
+    let id = answer.run_id();
     // Without a result it was interrupted, and nobody has to decide anything.
     if !answer.has_result() {
         return format!("hint: continue with `writ run --continue {id}`\n");
     }
-    if tasks.is_some_and(|tasks| tasks.iter().any(is_conflict)) {
-        return format!(
-            "hint: resolve with `git merge refs/writ/{id}/TASK`, then `writ run --continue {id}`\n"
-        );
+    let tasks = answer.0["tasks"].as_array().into_iter().flatten().map(|task| Stuck {
+        reason: task["reason"].as_str(),
+        is_blocked: task["status"] == "blocked",
+        attempts: task["attempts"].as_u64().unwrap_or(0),
+    });
+    format!("hint: {}\n", advice(id, tasks))
+}
+
+/// The same for a run that is shown.
+pub(in crate::commands) fn of_shown(id: &str, tasks: &[TaskOfRun]) -> String {
+    let stuck = tasks.iter().map(|task| Stuck {
+        reason: task.reason.as_deref(),
+        is_blocked: task.status == Status::Blocked,
+        attempts: task.attempts.len() as u64,
+    });
+    advice(id, stuck)
+}
+
+struct Stuck<'t> {
+    reason: Option<&'t str>,
+    is_blocked: bool,
+    attempts: u64,
+}
+
+fn advice<'t>(id: &str, tasks: impl Iterator<Item = Stuck<'t>>) -> String {
+    let (mut has_conflict, mut is_unstarted) = (false, false);
+    for task in tasks {
+        has_conflict |= task.reason.is_some_and(|it| it.starts_with("merge conflict with"));
+        is_unstarted |= task.is_blocked && task.attempts == 0;
     }
-    let is_unstarted = |task: &serde_json::Value| {
-        task["status"] == "blocked" && task["attempts"].as_u64().is_none_or(|attempts| attempts == 0)
-    };
-    if tasks.is_some_and(|tasks| tasks.iter().any(is_unstarted)) {
-        return format!("hint: remove what hinders the blocked tasks, then `writ retry {id}`\n");
+    if has_conflict {
+        format!("resolve with `git merge refs/writ/{id}/TASK`, then `writ run --continue {id}`")
+    } else if is_unstarted {
+        format!("remove what hinders the blocked tasks, then `writ retry {id}`")
+    } else {
+        format!(
+            "decide with `writ retry TASK`, or run interrupted tasks again with `writ run --continue {id} --rerun-parked`"
+        )
     }
-    format!(
-        "hint: decide with `writ retry TASK`, or run interrupted tasks again with `writ run --continue {id} --rerun-parked`\n"
-    )
 }

@@ -1,7 +1,15 @@
-//! Which failures an alternative model is for.
+//! Which model a TASK names, and which failures an alternative one is for.
 
 use crate::aop::codes::Code;
 use crate::aop::task::FallbackTrigger;
+
+/// What TASKs say for a model that they do not choose.
+const UNCHOSEN: &[&str] = &["unspecified", "default", "none", "auto", "any"];
+
+/// Whether this is the name of a model.
+pub fn is_chosen(model: &str) -> bool {
+    !model.is_empty() && !UNCHOSEN.contains(&model)
+}
 
 /// Errors that the same model would most likely repeat.
 pub fn is_critical(failure: Code) -> bool {

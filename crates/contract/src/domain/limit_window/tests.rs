@@ -193,10 +193,13 @@ fn a_clock_that_jumps_never_makes_a_task_wait_longer() {
 
 #[test]
 fn only_the_model_is_limited_where_the_words_name_it() {
-    let of = |model: Option<&str>, said: &str| resource("claude", model, said);
+    let of = |model: Option<&str>, said: &str| resource("claude", model, said).unwrap();
     assert_eq!(of(Some("opus"), "rate limit: Opus weekly limit reached"), "claude/opus");
     assert_eq!(of(Some("opus"), "rate limit: slow down"), "claude");
     assert_eq!(of(None, "rate limit: opus"), "claude");
+    // Its tasks have programs of their own.
+    assert_eq!(resource("aop-stdio", Some("opus"), "slow down").as_deref(), Some("aop-stdio/opus"));
+    assert_eq!(resource("aop-stdio", None, "slow down"), None);
     assert_eq!(resources("claude", Some("opus")), ["claude", "claude/opus"]);
     assert_eq!(resources("claude", None), ["claude"]);
     assert_eq!(resources("shell", Some("opus")), Vec::<String>::new());

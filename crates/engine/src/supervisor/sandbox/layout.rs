@@ -16,7 +16,7 @@ use super::{Part, Reach, Sandbox, SandboxInForce, devices, sockets, syscalls};
 const TEMPORARY: &str = "/tmp";
 const SHARED_MEMORY: &str = "/dev/shm";
 /// What programs may write to whatever their scope is, if nothing else forbids it.
-const ALWAYS_WRITABLE: [&str; 3] = ["/proc", "/dev/pts", SHARED_MEMORY];
+const ALWAYS_WRITABLE: [&str; 3] = ["/proc", TERMINALS, SHARED_MEMORY];
 const TERMINALS: &str = "/dev/pts";
 const TERMINAL_MAKER: &str = "/dev/ptmx";
 const RESOLVER: &str = "/etc/resolv.conf";
@@ -26,14 +26,16 @@ const PIDS_RESERVED: u32 = 300;
 const PID_MAX_SINCE: (u32, u32) = (6, 14);
 
 /// What is hidden of the machine whatever the task is. It is the same for most tasks, so that a spare does it in advance.
-pub(in crate::supervisor) struct Machine {
+pub(in crate::supervisor) struct CommonMounts {
     /// Directories that are empty and only in memory.
     covered: Vec<PathBuf>,
+    /// Whether all disks are hidden.
+    disks: Result<(), String>,
 }
 
-impl Machine {
+impl CommonMounts {
     /// Covers directories that others use too, and hides disks.
-    pub(in crate::supervisor) fn hide(keeps: &[PathBuf], bytes_max: u64) -> Result<Self, String> {
+    fn make(keeps: &[PathBuf], bytes_max: u64) -> Result<Self, String> {
         let mut covered = Vec::new();
         let mut cover = |directory: &Path, kind: Cover| {
             cover(directory, (kind, bytes_max), keeps)?;
@@ -54,15 +56,16 @@ impl Machine {
         {
             cover(Path::new(TERMINALS), Cover::Veil)?;
         }
-        for disk in devices::disks() {
-            mounts::hide_file(&disk).map_err(|error| format!("{}: {error}", disk.display()))?;
-        }
-        Ok(Self { covered })
+        // One that cannot be hidden is no reason to hide nothing else.
+        let disks = devices::disks().iter().try_for_each(|disk| {
+            mounts::hide_file(disk).map_err(|error| format!("{}: {error}", disk.display()))
+        });
+        Ok(Self { covered, disks })
     }
 
     /// The same before a task is known.
-    pub(in crate::supervisor) fn hide_in_advance() -> Result<Self, String> {
-        Self::hide(&resolver().into_iter().collect::<Vec<_>>(), SANDBOX_TMPFS_BYTES_MAX)
+    pub(in crate::supervisor) fn make_in_advance() -> Result<Self, String> {
+        Self::make(&resolver().into_iter().collect::<Vec<_>>(), SANDBOX_TMPFS_BYTES_MAX)
     }
 
     /// Whether nothing would be covered in another way for this sandbox.
@@ -82,16 +85,17 @@ fn resolver() -> Option<PathBuf> {
 }
 
 /// Lays out what is asked for. `namespace` says why there is none; `bound` are the sockets of others, if all are known;
-/// `machine` is what was hidden before. The error says what is missing of what was demanded.
+/// `common` is what was mounted before. The error says what is missing of what was demanded.
 pub(in crate::supervisor) fn lay_out(
     sandbox: &Sandbox,
     namespace: Result<(), String>,
-    (bound, machine): (Option<Vec<PathBuf>>, Option<Machine>),
+    bound: Option<Vec<PathBuf>>,
+    common: Option<CommonMounts>,
 ) -> Result<(Barrier, SandboxInForce), String> {
     let mut writes = sandbox.writes.clone();
     let has_namespace = namespace.is_ok();
     let Mounted { rest, store, sockets, in_memory } = match &namespace {
-        Ok(()) => lay_mounts(sandbox, &mut writes, (bound, machine)),
+        Ok(()) => lay_mounts(sandbox, &mut writes, bound, common),
         Err(reason) => Mounted::refused(reason),
     };
     let reach = match sandbox.reach() {
@@ -215,21 +219,24 @@ impl Mounted {
 fn lay_mounts(
     sandbox: &Sandbox,
     writes: &mut Option<Vec<OsString>>,
-    (bound, machine): (Option<Vec<PathBuf>>, Option<Machine>),
+    bound: Option<Vec<PathBuf>>,
+    common: Option<CommonMounts>,
 ) -> Mounted {
     let mut keeps: Vec<PathBuf> = sandbox.keeps.iter().map(PathBuf::from).collect();
     keeps.extend(resolver());
     // An outer path first, because it brings the inner ones along.
     keeps.sort();
     let bytes_max = sandbox.limits.memory_bytes_max.min(SANDBOX_TMPFS_BYTES_MAX);
-    let machine = machine.map_or_else(|| Machine::hide(&keeps, bytes_max), Ok);
-    let in_memory =
-        match machine.and_then(|machine| cover_temporary(machine.covered, &keeps, writes, bytes_max)) {
-            Ok(in_memory) => in_memory,
-            Err(reason) => return Mounted::refused(&reason),
-        };
+    let common = common.map_or_else(|| CommonMounts::make(&keeps, bytes_max), Ok);
+    let covered = common.and_then(|CommonMounts { covered, disks }| {
+        cover_temporary(covered, &keeps, writes, bytes_max).map(|in_memory| (in_memory, disks))
+    });
+    let (in_memory, disks) = match covered {
+        Ok(covered) => covered,
+        Err(reason) => return Mounted::refused(&reason),
+    };
     let part = |done: Result<(), String>| done.err().map_or(Part::On, Part::Refused);
-    let store = part(hide_all(sandbox, &keeps));
+    let store = part(hide_all(sandbox, &keeps).and(disks));
     let sockets = part(match bound {
         None => Err("too many sockets are open on this machine".to_owned()),
         Some(bound) => {

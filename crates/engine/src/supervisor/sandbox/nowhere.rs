@@ -21,19 +21,19 @@ pub(in crate::supervisor) struct Doors {
     never: Infallible,
 }
 
-pub(in crate::supervisor) fn list() -> Option<File> {
+pub(in crate::supervisor) fn open_socket_list() -> Option<File> {
     None
 }
 
-pub(in crate::supervisor) fn bound(_: Option<File>) -> Option<Vec<PathBuf>> {
+pub(in crate::supervisor) fn bound_sockets(_: Option<File>) -> Option<Vec<PathBuf>> {
     None
 }
 
 /// Nothing is hidden.
-pub(in crate::supervisor) struct Machine;
+pub(in crate::supervisor) struct CommonMounts;
 
-impl Machine {
-    pub(in crate::supervisor) fn hide_in_advance() -> Result<Self, String> {
+impl CommonMounts {
+    pub(in crate::supervisor) fn make_in_advance() -> Result<Self, String> {
         Err(REASON.to_owned())
     }
 
@@ -45,7 +45,8 @@ impl Machine {
 pub(in crate::supervisor) fn lay_out(
     sandbox: &Sandbox,
     _: Result<(), String>,
-    _: (Option<Vec<PathBuf>>, Option<Machine>),
+    _: Option<Vec<PathBuf>>,
+    _: Option<CommonMounts>,
 ) -> Result<(Barrier, SandboxInForce), String> {
     if sandbox.is_demanded { Err(REASON.to_owned()) } else { Ok((Barrier, SandboxInForce::refused(REASON))) }
 }

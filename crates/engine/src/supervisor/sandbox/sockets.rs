@@ -9,17 +9,17 @@ use std::path::PathBuf;
 
 use contract::domain::limits::SANDBOX_SOCKETS_MAX;
 
-/// Where sockets usually are: the system's directory and those for temporary files.
+/// Where the system's programs have their sockets.
 pub(super) const DIRECTORIES: [&str; 2] = ["/run", "/var/run"];
 
 /// The kernel's list of sockets. To be opened before `/proc` is another one; it tells what there is when it is read.
-pub(in crate::supervisor) fn list() -> Option<File> {
+pub(in crate::supervisor) fn open_socket_list() -> Option<File> {
     File::open("/proc/self/net/unix").ok()
 }
 
 /// The sockets on this machine that have a path. `None` if there are more than anybody would cover, or if the list
 /// cannot be read.
-pub(in crate::supervisor) fn bound(list: Option<File>) -> Option<Vec<PathBuf>> {
+pub(in crate::supervisor) fn bound_sockets(list: Option<File>) -> Option<Vec<PathBuf>> {
     let mut text = Vec::new();
     list?.read_to_end(&mut text).ok()?;
     let paths = paths_in(&text);

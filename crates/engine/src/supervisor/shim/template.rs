@@ -126,10 +126,11 @@ impl Place {
 
     /// Writes another mark of the same length.
     pub(super) fn write(&self, mark: &[u8]) {
+        assert_eq!(mark.len(), self.mark.len(), "BUG: all marks of an owner have the same length");
         for start in &self.starts {
             let target = std::ptr::with_exposed_provenance_mut::<u8>(*start);
             // SAFETY: a mark of this length was found there, in memory that only the kernel reads.
-            unsafe { std::ptr::copy_nonoverlapping(mark.as_ptr(), target, self.mark.len().min(mark.len())) };
+            unsafe { std::ptr::copy_nonoverlapping(mark.as_ptr(), target, mark.len()) };
         }
     }
 }
