@@ -9,6 +9,7 @@ use contract::domain::status::{Evidence, Status};
 use contract::domain::task::Task;
 use contract::domain::time::human_duration;
 use engine::{Observer, Progress};
+use signal_hook::consts::SIGINT;
 
 use crate::output::say;
 use crate::persona::{self, Persona};
@@ -204,11 +205,14 @@ impl Observer for LiveView {
             }
             Progress::Recovered { task, told } => self.tell(&format!("{task}: {told}")),
             Progress::Stopping { signal } => {
-                let why = signal.map_or("canceled".to_owned(), |signal| format!("signal {signal}"));
                 if signal.is_some() {
                     self.leave = Leave::LastDrawn;
                 }
-                self.tell(&format!("stopping ({why}); again to end everything at once"));
+                self.tell(match signal {
+                    Some(SIGINT) => "stopping; press Ctrl-C again to end everything at once",
+                    Some(_) => "stopping, because a signal asked for it",
+                    None => "stopping, because the run was canceled",
+                });
             }
             Progress::StoreBusy => {
                 self.tell(

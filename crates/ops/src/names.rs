@@ -52,7 +52,7 @@ impl Names {
     fn place(&self) -> String {
         match (&self.project, &self.directory) {
             (Some(project), _) => format!("the project {project}"),
-            (None, Some(directory)) => format!("the directory {directory}, which is in no project"),
+            (None, Some(directory)) => format!("the directory {directory} (in no project)"),
             (None, None) => "this store".to_owned(),
         }
     }

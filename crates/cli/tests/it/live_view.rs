@@ -286,7 +286,7 @@ fn ctrl_c_leaves_the_last_state_and_a_usable_terminal() {
     insta::assert_snapshot!(all, @r"
     request req_ID
     run run_ID
-    stopping (signal 2); again to end everything at once
+    stopping; press Ctrl-C again to end everything at once
     agent    done        TIME    $0.13  claimed
     build    done        TIME           verified
     compile  blocked     TIME           interrupted by a signal

@@ -262,8 +262,7 @@ fn a_task_that_a_person_blocks_while_it_waits_keeps_the_run_open() {
     assert_eq!(worked.result["state"], "stopped");
     assert_eq!(["a", "b", "c"].map(|name| worked.status(name)), ["done claimed", "blocked", "todo"]);
     let shown = cli.run(["runs", "show"]).success().stdout.clone();
-    let next =
-        format!("\nnext:\n  remove what hinders the blocked tasks, then `writ retry {}`\n", worked.id());
+    let next = format!("\nnext:\n  fix what blocks these tasks, then `writ retry {}`\n", worked.id());
     assert!(shown.ends_with(&next), "{shown}");
     let again = Worked::of(&cli, cli.run(["retry", &waiting, "--output", "json"])).succeeded();
     assert_eq!(["b", "c"].map(|name| again.status(name)), ["done claimed"; 2]);

@@ -315,3 +315,15 @@ fn a_response_with_a_rate_limit_and_its_end_limits_the_model_of_its_task() {
         "{limits:?}"
     );
 }
+
+#[test]
+fn a_first_call_that_was_refused_has_cost_nothing() {
+    let words = json!({"type": "result", "subtype": "success", "is_error": true, "api_error_status": 429,
+        "result": "slow down, retry after 1s", "terminal_reason": "api_error"});
+    let cli =
+        with_program("claude", &format!("if [ $n = 0 ]; then\n{}\nfi\n{}", prints(&[words], 1), answered()));
+    let budget = json!({"budget": {"max_cost_usd": 0.5}});
+    let worked =
+        work(&cli, &with(plan([task("a", budget)]), json!({"budget": {"max_cost_usd": 1}}))).succeeded();
+    assert_eq!((worked.status("a"), calls(&cli)), ("done claimed".to_owned(), 2));
+}

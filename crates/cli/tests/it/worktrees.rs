@@ -99,10 +99,7 @@ fn a_task_that_a_dirty_workspace_hinders_says_what_to_do_and_can_be_canceled() {
     write(&cli, "file", "two\n");
     let stopped = cli.call(["run", "plan.toml", "--output", "text"]).deadline(SOON).run();
     assert!(stopped.stdout.contains("commit or stash them: file"), "{stopped}");
-    assert!(
-        stopped.stderr.contains("hint: remove what hinders the blocked tasks, then `writ retry run_"),
-        "{stopped}"
-    );
+    assert!(stopped.stderr.contains("hint: fix what blocks these tasks, then `writ retry run_"), "{stopped}");
     assert!(stopped.stdout.contains("1 of 1 tasks wait for a person"), "{stopped}");
     cli.run(["cancel", "a"]).success();
     let shown = cli.run(["runs", "show", "@last", "--output", "json"]).success().json();

@@ -387,7 +387,7 @@ impl Reader for Client {
             now: ended.at.unwrap_or(self.now),
         };
         let (claim, limited) = judged.claim((exit_code, ended.signal), |_| None);
-        let (usage, session_total) = self.answering.used(&self.talk.usage, None);
+        let (usage, session_total) = self.answering.used(&self.talk.used(limited.as_ref()), None);
         let response = self.answering.response(&self.talk, &claim, &usage);
         Returned {
             response: Some(Box::new(response)),

@@ -158,7 +158,7 @@ impl Reader for Conversation {
             now: ended.at.unwrap_or(self.now),
         };
         let (claim, limited) = judged.claim((ended.exit_code, ended.signal), |code| self.stream.exit(code));
-        let (usage, total) = self.answering.used(&self.talk.usage, self.so_far.as_ref());
+        let (usage, total) = self.answering.used(&self.talk.used(limited.as_ref()), self.so_far.as_ref());
         let response = self.answering.response(&self.talk, &claim, &usage);
         Returned {
             response: Some(Box::new(response)),

@@ -2,6 +2,7 @@
 
 use contract::aop::codes::Code;
 use contract::aop::limits::ACTIONS_SOFT;
+use contract::domain::attempt::Limited;
 use contract::domain::limits::{AGENT_SESSION_BYTES_MAX, REPORTED_TOKENS_MAX};
 use serde_json::Value;
 
@@ -111,6 +112,17 @@ impl Talk {
         if let Some(told) = self.repeats.seen(digest) {
             self.given_up.get_or_insert((Code::Unknown, told));
         }
+    }
+
+    /// What the program used. Where its provider refused the first call, that is nothing, even if the program does not say so.
+    pub(super) fn used(&self, limited: Option<&Limited>) -> Usage {
+        let Usage { input, output, cost_usd, .. } = self.usage;
+        let says_it = input.is_some() || output.is_some() || cost_usd.is_some();
+        let has_answered = !self.text.is_empty() || !self.actions.is_empty();
+        if limited.is_none() || has_answered || says_it {
+            return self.usage;
+        }
+        Usage { input: Some(0), output: Some(0), cost_usd: Some(0.0), ..Usage::default() }
     }
 
     /// Adds what one step used.

@@ -152,7 +152,7 @@ pub(super) fn unknown(tx: &Tx<'_>, names: &Names, text: &str) -> Result<Error> {
     let unknown = Error::not_found("task", text);
     for (id, workspace) in &others {
         if exactly_in(tx, id, text)?.is_some() {
-            let message = format!("no run of {} has a task {text}", names.place());
+            let message = format!("no run of {} has a task `{text}`", names.place());
             return Ok(Error::new(ErrorCode::NotFound, message)
                 .hint(format!("a run in {workspace} has one: name it {id}/{text}"))
                 .details(json!({"task": text, "elsewhere": id, "workspace": workspace})));

@@ -80,7 +80,7 @@ fn an_id_of_a_plan_means_the_newest_run_of_the_project_that_has_it() {
         assert_eq!(id_of(&mut world, name), Ok(expected), "{name}");
     }
     let error = task::get::get(&mut world.cx, "docs").unwrap_err();
-    assert_eq!(error.message, "no run of the project /pr has a task docs");
+    assert_eq!(error.message, "no run of the project /pr has a task `docs`");
     let full = format!("{other}/docs");
     assert!(error.hint.unwrap().contains(&full));
     let expected = world.task_of(&other, "docs").id.to_string();

@@ -44,7 +44,7 @@ fn advice<'t>(id: &str, tasks: impl Iterator<Item = Stuck<'t>>) -> String {
     if has_conflict {
         format!("resolve with `git merge refs/writ/{id}/TASK`, then `writ run --continue {id}`")
     } else if is_unstarted {
-        format!("remove what hinders the blocked tasks, then `writ retry {id}`")
+        format!("fix what blocks these tasks, then `writ retry {id}`")
     } else {
         format!(
             "decide with `writ retry TASK`, or run interrupted tasks again with `writ run --continue {id} --rerun-parked`"

@@ -54,12 +54,17 @@ pub(super) fn summary(shown: &show::Answer) -> String {
     let reason = shown.result.get("reason").and_then(Value::as_str).unwrap_or("");
     let reason = if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) };
     text.push_str(&format!("run {}{reason}\n", shown.brief.state.as_str()));
-    let failed = shown.tasks.iter().filter(|task| task.status == Status::Failed).take(NEXT_TASKS_MAX);
     // What never ran has no output.
-    let failed = failed.filter(|task| !task.attempts.is_empty());
-    let next: String = failed.map(|task| failed_check::next(name(task))).collect();
+    let has_failed = |task: &&TaskOfRun| task.status == Status::Failed && !task.attempts.is_empty();
+    let failed: Vec<&TaskOfRun> = shown.tasks.iter().filter(has_failed).collect();
+    let next: String =
+        failed.iter().take(NEXT_TASKS_MAX).map(|task| failed_check::next(name(task))).collect();
     if !next.is_empty() {
-        text.push_str(&format!("next:\n{next}"));
+        let more = match failed.len().saturating_sub(NEXT_TASKS_MAX) {
+            0 => String::new(),
+            more => format!("  and the same for {more} more failed tasks\n"),
+        };
+        text.push_str(&format!("next:\n{next}{more}"));
     }
     text.push_str(&format!("inspect it with `writ trace {}`\n", shown.brief.id));
     text
