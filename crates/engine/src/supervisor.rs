@@ -136,6 +136,8 @@ impl StartError {
 
 /// How long a new shim may take to read its launch, and to be ready for it.
 const HANDOVER_DEADLINE: Duration = Duration::from_secs(10);
+/// The same for one that has begun long before. Another one takes its place.
+const SPARE_DEADLINE: Duration = Duration::from_secs(2);
 /// Shims that may die of signals to our whole group before one is out of their reach. Nobody presses Ctrl-C so fast.
 const SHIMS_MAX: usize = 5;
 
@@ -291,8 +293,9 @@ fn outdating_spares(
 /// A shim that was there before it was needed, and has its launch now.
 fn use_spare(shim: &ShimProgram, marker: &Marker, launch: &[u8]) -> Option<(ShimProcess, OwnedFd)> {
     let mut child = template::spare(shim, marker)?;
-    let taken = take_launch(&mut child, launch);
+    let taken = take_launch(&mut child, launch, SPARE_DEADLINE);
     if taken.is_err() {
+        // One that could not even be written to.
         end_shim(&mut child);
         template::spare_failed();
     }
@@ -310,7 +313,7 @@ fn start_shim(
         shims += 1;
         let failed = |source| StartError::Shim { program: shim.program.clone(), source };
         let mut child = spawner::start(shim, marker).map_err(failed)?;
-        let source = match take_launch(&mut child, launch) {
+        let source = match take_launch(&mut child, launch, HANDOVER_DEADLINE) {
             Ok(control) => return Ok((child, control)),
             Err(source) => source,
         };
@@ -323,34 +326,39 @@ fn start_shim(
     }
 }
 
-/// The new shim gets its launch, and is ready.
-fn take_launch(child: &mut ShimProcess, launch: &[u8]) -> io::Result<OwnedFd> {
-    let control = hand_over(child, launch)?;
-    await_ready(child)?;
+/// The new shim gets its launch, and is ready. One that fails is ended.
+fn take_launch(child: &mut ShimProcess, launch: &[u8], patience: Duration) -> io::Result<OwnedFd> {
+    let control = hand_over(child, launch, patience)?;
+    if let Err(error) = await_ready(child, patience) {
+        end_shim(child);
+        // It may have become ready at the last moment and have started something, so that nothing is started in its place.
+        // Its end is reported as that of any other that was lost.
+        await_ready(child, Duration::ZERO).map_err(|_| error)?;
+    }
     Ok(control)
 }
 
-fn hand_over(child: &mut ShimProcess, launch: &[u8]) -> io::Result<OwnedFd> {
+fn hand_over(child: &mut ShimProcess, launch: &[u8], patience: Duration) -> io::Result<OwnedFd> {
     let control = child.control.take().ok_or(io::ErrorKind::BrokenPipe)?;
     // Never wait without a deadline for a program that may not be a shim at all.
     rustix::io::ioctl_fionbio(&control, true)?;
-    write_all(&control, launch, HANDOVER_DEADLINE)?;
+    write_all(&control, launch, patience)?;
     Ok(control)
 }
 
 /// Waits for the shim's first frame: it has left our group and catches its signals.
-fn await_ready(child: &ShimProcess) -> io::Result<()> {
+fn await_ready(child: &ShimProcess, patience: Duration) -> io::Result<()> {
     let frames = &child.frames;
     let mut expected = Vec::new();
     FromShim::Ready.encode_into(&mut expected);
     let mut left = expected.as_slice();
-    let deadline = Instant::now() + HANDOVER_DEADLINE;
+    let deadline = Instant::now() + patience;
     while !left.is_empty() {
-        let patience = deadline.saturating_duration_since(Instant::now());
+        let remaining = deadline.saturating_duration_since(Instant::now());
         let mut waits = [PollFd::new(frames, PollFlags::IN)];
-        wait_for(&mut waits, Some(patience));
+        wait_for(&mut waits, Some(remaining));
         if waits[0].revents().is_empty() {
-            if patience.is_zero() {
+            if remaining.is_zero() {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             continue;

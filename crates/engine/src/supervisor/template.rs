@@ -24,7 +24,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
     recv, sendmsg, socketpair,
 };
-use rustix::process::Pid;
+use rustix::process::{Pid, Resource, getrlimit};
 
 use super::mark::{Marker, nobodys_attempt};
 use super::shim_process::ShimProcess;
@@ -44,6 +44,8 @@ const SPARE_END_DEADLINE: Duration = Duration::from_secs(1);
 const FAILURES_MAX: usize = 3;
 /// Spares that may fail before none is made any more.
 const SPARES_FAILED_MAX: usize = 3;
+/// Where a user may have fewer processes, none is made in advance.
+const PROCESSES_MIN: u64 = 256;
 
 /// How old a spare may be when it gets its launch: its executor does not see what was mounted since. And how soon one
 /// child has to follow another for a spare to be made.
@@ -68,13 +70,18 @@ pub(super) fn spare(shim: &ShimProgram, marker: &Marker) -> Option<ShimProcess> 
 /// A shim has its launch. If it came soon after the one before, the next one is made now.
 pub(super) fn order_spare(shim: &ShimProgram, marker: &Marker) {
     let mut templates = templates();
-    let is_hopeless = templates.spares_failed >= SPARES_FAILED_MAX;
+    let is_hopeless = templates.spares_failed >= SPARES_FAILED_MAX || !has_room();
     if let Some(template) = templates.template.as_mut().filter(|template| template.fits(shim, marker)) {
         let before = template.launched.replace(Instant::now());
         if !is_hopeless && before.is_some_and(|before| before.elapsed() < SPARE_AGE_MAX) {
             template.order_spare();
         }
     }
+}
+
+/// Whether this user may have so many processes that a few which only wait are in nobody's way.
+fn has_room() -> bool {
+    getrlimit(Resource::Nproc).current.is_none_or(|most| most >= PROCESSES_MIN)
 }
 
 /// A spare did not take its launch.
