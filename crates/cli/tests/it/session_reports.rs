@@ -102,6 +102,8 @@ fn a_partial_success_and_an_abort_are_in_the_report() {
     let cli = writ();
     work(&cli, &answered(&cli, &[response(partial)])).succeeded();
     assert_eq!(ended(&cli), ["COMPLETED", "PARTIAL_SUCCESS", "PARTIAL_SUCCESS"]);
+    let shown = cli.run(["session", "show", "S-1", "--output", "text"]).success().stdout.clone();
+    assert!(shown.ends_with("T-1  PARTIAL_SUCCESS  emma\n"), "{shown}");
     for (strategy, expected) in [
         ("CONTINUE", ["COMPLETED", "PARTIAL_SUCCESS", "PARTIAL_SUCCESS"]),
         ("ABORT", ["ABORTED", "ABORTED", "FAILURE"]),
@@ -164,6 +166,8 @@ fn costs_belong_to_the_models_that_ran_and_are_exact_sums_over_all_runs() {
     work(&cli, &task).succeeded();
     let twice = report(&cli);
     assert_eq!(twice["cost_summary"]["actual_cost_usd"], 0.6, "{twice}");
+    let printed = cli.run(["session", "report", "S-1", "--output", "text"]).success().stdout.clone();
+    assert!(printed.ends_with("cost $0.60\n"), "{printed}");
     assert_eq!(twice["cost_summary"]["by_provider"], json!({"OTHER": 0.2, "GEMINI": 0.4}));
     let task = &twice["tasks"][0];
     assert_eq!((&task["actual_cost_usd"], &task["attempts"]), (&json!(0.6), &json!(4)));
