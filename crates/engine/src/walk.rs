@@ -14,6 +14,7 @@ use contract::domain::time::Timestamp;
 use contract::json::Value;
 use ops::Result;
 use ops::run::journal::{Entry, Note};
+use ops::run::task_end::RUN_REFUSED;
 
 use crate::dispatcher::{Dispatcher, Finished};
 use crate::pipeline::l9_assemble::{self, End, FinalAnswer, RespondFacts};
@@ -288,7 +289,7 @@ fn audit(
 /// next one would continue the run as if it was allowed.
 fn refuse_tasks(dispatcher: &mut Dispatcher<'_>, end: &End) {
     let reason = match end {
-        End::Refused(reason) => format!("the run was refused: {reason}"),
+        End::Refused(reason) => format!("{RUN_REFUSED}{reason}"),
         End::Answered(_) | End::Worked | End::Canceled => return,
     };
     for task in 0..dispatcher.tasks.len() {

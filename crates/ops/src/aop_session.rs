@@ -7,6 +7,7 @@ mod delegated_costs;
 pub mod final_report;
 mod graph;
 pub mod list;
+mod node;
 pub mod report;
 mod session_status;
 pub mod show;

@@ -18,6 +18,7 @@ pub mod rescue;
 pub mod retry;
 pub mod show;
 pub mod submit;
+pub mod task_end;
 pub mod task_line;
 mod task_message;
 mod tasks;

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use contract::domain::crew::budget::{Amount, Bound};
+use contract::domain::run::RunId;
 use ops::Result;
 use ops::budget::{Shares, set, settle, show};
 use ops::names::LAST;
@@ -86,18 +87,31 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
 }
 
 fn shown(answer: &show::Answer) -> String {
-    let (Some(run_id), Some(limit)) = (answer.run_id.clone(), answer.limit) else {
+    let (Some(uuid), Some(limit)) = (answer.run_id.clone(), answer.limit) else {
         return "the run has no budget\n".to_owned();
     };
+    // Programs of a crew know runs by their UUIDs, people by their ids.
+    let run_id = RunId::from_uuid(&uuid).map_or(uuid, |id| id.to_string());
     let parts = [answer.reserved, answer.spent, answer.withheld].map(Option::unwrap_or_default);
     let mut lines = table(limit, answer.free.unwrap_or_default(), parts);
     for withheld in &answer.withheld_for {
         let task = shlex::try_quote(&withheld.task).unwrap_or_else(|_| withheld.task.as_str().into());
-        let (cost, tokens) = (withheld.amount.cost, withheld.amount.tokens);
+        // Only what is withheld can be settled.
+        let amount = Bound {
+            cost: Some(withheld.amount.cost).filter(|cost| cost.0 > 0),
+            tokens: Some(withheld.amount.tokens).filter(|tokens| *tokens > 0),
+        };
+        let cost = amount.cost.map_or("", |_| " --cost USD");
+        let tokens = amount.tokens.map_or("", |_| " --tokens COUNT");
         lines.push_str(&format!(
-            "\n`{}` did not report what it spent; {cost} and {tokens} tokens are withheld until someone does:\n  \
-             writ budget settle {run_id} {task} --cost USD --tokens COUNT\n",
-            one_line(&withheld.task)
+            "\n`{}` did not report what it spent; {} withheld until someone does:\n  \
+             writ budget settle {run_id} {task}{cost}{tokens}\n",
+            one_line(&withheld.task),
+            if amount.tokens.is_some() {
+                format!("{} are", amount.told())
+            } else {
+                format!("{} is", amount.told())
+            },
         ));
     }
     lines

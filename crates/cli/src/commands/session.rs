@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use contract::domain::money::MicroUsd;
 use contract::domain::text::counted;
 use contract::json::Value;
 use ops::Result;
@@ -87,8 +88,10 @@ fn shown(answer: &show::Answer) -> String {
         let indent = "  ".repeat(usize::try_from(depth).unwrap_or(1));
         let after: Vec<String> = node["depends_on"].as_array().into_iter().flatten().map(word).collect();
         let after = if after.is_empty() { String::new() } else { format!(" after {}", after.join(", ")) };
-        let line =
-            format!("{}  {}  {}{after}", word(&node["task_id"]), word(&node["state"]), word(&node["agent"]));
+        // A part of the work is a completed TASK, too.
+        let is_partial = node["final_signal"] == "PARTIAL_SUCCESS";
+        let state = word(if is_partial { &node["final_signal"] } else { &node["state"] });
+        let line = format!("{}  {state}  {}{after}", word(&node["task_id"]), word(&node["agent"]));
         text.push_str(&format!("{indent}{line}\n"));
     }
     text
@@ -108,8 +111,8 @@ fn reported(answer: &report::Answer) -> String {
         number("/totals/failed"),
     );
     let dollars = |pointer: &str| report.pointer(pointer).and_then(Value::as_f64);
-    if let Some(cost) = dollars("/cost_summary/actual_cost_usd") {
-        text.push_str(&format!("cost ${cost:.6}\n"));
+    if let Some(cost) = dollars("/cost_summary/actual_cost_usd").and_then(MicroUsd::from_dollars) {
+        text.push_str(&format!("cost {cost}\n"));
     }
     text
 }

@@ -15,12 +15,13 @@ fn refused(cli: &Cli, document: &str) -> String {
     output.json()["error_context"]["aop_code"].as_str().unwrap_or_default().to_owned()
 }
 
-/// The code with which a TASK of this run failed: in its line, or else at the beginning of its reason. The trace has it too.
+/// The code with which a TASK of this run failed: in its line, and at the beginning of its reason, if that has one. The trace
+/// has it too.
 fn failed(worked: &Worked<'_>, name: &str) -> String {
     worked.output.fails_with(1);
     let reason = worked.reason(name).split(':').next().unwrap_or_default();
-    let line = worked.task(name)["code"].as_str();
-    let code = if Code::parse(reason).is_some() { reason } else { line.unwrap_or_default() };
+    let code = worked.task(name)["code"].as_str().unwrap_or_default();
+    assert!(Code::parse(reason).is_none_or(|said| said.as_str() == code), "{}", worked.task(name));
     assert!(
         worked.trace().iter().any(|event| event.to_string().contains(code)),
         "{code} is not in the trace"

@@ -75,6 +75,7 @@ mod rollback;
 mod run_view;
 mod sandbox;
 mod serve;
+mod session_reports;
 mod sessions;
 mod shortage;
 mod signals;

@@ -1,9 +1,10 @@
 //! What a run may spend, as people see it: dollars that are free, reserved, spent or withheld.
 
 use serde_json::json;
-use testkit::{Cli, fake_agent};
+use testkit::{Cli, eventually, fake_agent};
 
-use crate::run_view::{RunView, audit_is_clean, write_plan};
+use crate::decisions::digits;
+use crate::run_view::{RunView, SOON, audit_is_clean, write_plan};
 
 /// A command, an agent that says what it cost, and one that does not.
 fn plan() -> String {
@@ -42,7 +43,11 @@ fn what_an_agent_does_not_report_is_withheld_until_it_is_settled() {
     let before = "limit $10.00, free $7.75, reserved $0.00, spent $0.25, withheld $2.00";
     assert_eq!(budget(&cli, &run), before);
     let shown = cli.run(["budget", "show", "--run", &run, "--output", "text"]);
-    assert!(shown.success().stdout.contains("`silent` did not report what it spent"), "{shown}");
+    let told = format!(
+        "`silent` did not report what it spent; $2.00 and 200 tokens are withheld until someone does:\n  \
+         writ budget settle {run} silent --cost USD --tokens COUNT\n"
+    );
+    assert!(shown.success().stdout.ends_with(&told), "{shown}");
     let document = cli.run(["budget", "show", "--run", &run, "--output", "json"]).success().json();
     assert_eq!(
         document["data"]["withheld_for"],
@@ -82,4 +87,31 @@ fn a_budget_of_money_alone_has_no_limit_of_tokens() {
     let document = cli.run(["budget", "show", "--output", "json"]).success().json()["data"].clone();
     let expected = json!({"cost": 1_000_000, "tokens": null});
     assert_eq!((&document["limit"], &document["free"]), (&expected, &expected));
+}
+
+#[test]
+fn a_question_about_a_budget_names_only_limits_that_exist() {
+    let cli = Cli::writ();
+    let silent =
+        format!("executor = \"aop-stdio\"\nprompt = \"p\"\ncommand = [{:?}, \"aop-success\"]", fake_agent());
+    write_plan(
+        &cli,
+        &format!(
+            "objective = \"o\"\nworkspace = \".\"\nsandbox = \"off\"\n[budget]\nmax_cost_usd = 1\n\
+             [[task]]\nid = \"a\"\n{silent}\n[task.budget]\nmax_cost_usd = 0.5\n"
+        ),
+    );
+    cli.run(["run", "plan.toml"]).success();
+    let run = RunView::only(&cli).unwrap().id;
+    let shown = cli.run(["budget", "show", "--output", "text"]).success().stdout.clone();
+    let told = format!("$0.50 is withheld until someone does:\n  writ budget settle {run} a --cost USD\n");
+    assert!(shown.ends_with(&told), "{shown}");
+    let mut asked =
+        cli.call(["budget", "set", "--run", "@last", "--cost", "3"]).env("USER", "eve").on_terminal(200, 24);
+    let shown = || String::from_utf8_lossy(&asked.printed()).into_owned();
+    eventually(SOON, "the question is asked", || digits(&shown()).is_some());
+    let question = shown();
+    assert!(question.contains(&format!("Raise the budget of {run} (o) from $1.00 to $3.00")), "{question}");
+    asked.press(&format!("{}\n", digits(&question).unwrap()));
+    assert!(asked.wait(SOON).success());
 }

@@ -58,8 +58,10 @@ fn a_second_run_gets_only_what_the_first_one_left_of_its_tasks_budget() {
         (&json!("stopped"), &json!("blocked")),
         "{second}"
     );
-    let reason = "NON_COMPLIANT: the run has less left than the task may spend";
+    let reason = "E_COST_LIMIT_EXCEEDED: the task may spend $0.30, but only $0.20 is left";
     assert_eq!(second["tasks"][0]["reason"], reason, "{second}");
+    assert_eq!(second["tasks"][0]["code"], "E_COST_LIMIT_EXCEEDED");
+    assert_eq!(second["final_signal"], "FAILURE", "no task is done");
     assert!(!cli.project().join("second.txt").exists());
     assert_eq!(of("third")["state"], "done", "{}", of("third"));
     assert_eq!(books(&cli, worked.id()), [10_000_000, 9_576_544, 0, 423_456, 0]);

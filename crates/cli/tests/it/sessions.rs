@@ -181,8 +181,8 @@ fn a_failed_task_aborts_the_other_runs_of_its_session_and_its_session_takes_no_m
         (ended.result["state"].as_str(), ended.status("long").as_str()),
         (Some("canceled"), "canceled")
     );
-    let reason = "aborted: `bad` failed, and its on_failure is ABORT_SESSION";
-    assert_eq!(ended.reason("long"), reason);
+    let reason = "E_DEPENDENCY_FAILED: aborted: `bad` failed, and its on_failure is ABORT_SESSION";
+    assert_eq!((ended.reason("long"), &ended.task("long")["code"]), (reason, &json!("E_DEPENDENCY_FAILED")));
     let report = session(&cli, &["report", "S-1"]);
     let states: Vec<&Value> = report["tasks"].as_array().unwrap().iter().map(|one| &one["state"]).collect();
     assert_eq!(states, ["ABORTED", "FAILED"]);

@@ -275,7 +275,7 @@ fn what_a_plan_may_not_spend_is_not_started() {
     let view = RunView::of(&cli, &run);
     assert_eq!((view.state.as_str(), view.statuses()), ("stopped", vec!["done, claimed", "blocked"]));
     let reason = view.task("second").reason.clone().unwrap_or_default();
-    assert_eq!(reason, "NON_COMPLIANT: the run has less left than the task may spend");
+    assert_eq!(reason, "E_COST_LIMIT_EXCEEDED: the task may spend $0.60, but only $0.40 is left");
     crate::decisions::decide(&cli, &["budget", "set", "--run", &run, "--cost", "2"]).success();
     cli.run(["retry", &view.task("second").id]).success();
     assert_eq!(RunView::of(&cli, &run).statuses(), ["done, claimed", "done, claimed"]);

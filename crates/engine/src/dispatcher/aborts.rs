@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use contract::aop::Code;
 use contract::aop::task::OnFailure;
 use contract::domain::attempt::has_failed;
 use contract::domain::status::Status;
@@ -50,7 +51,8 @@ impl Dispatcher<'_> {
     fn end_session(&mut self, failed: usize, reason: &str) -> Result<()> {
         let ended_at = self.attempts[failed].last().and_then(|last| last.ended_at);
         let at = ended_at.unwrap_or_else(|| self.cx.now().at);
-        let reason = format!("aborted: {reason}");
+        // Only TASKs belong to sessions.
+        let reason = format!("{}: aborted: {reason}", Code::DependencyFailed);
         let run = self.run.clone();
         let ended =
             self.patiently(|engine| abort::end_others(engine.cx, &engine.caller, &run, (at, &reason)))?;
@@ -59,6 +61,14 @@ impl Dispatcher<'_> {
             self.observer.report(Progress::Warned { task: &self.board.slot(failed).name, told: &told });
         }
         Ok(())
+    }
+
+    /// Why a task ends with the one that failed. A TASK ends with the code that AOP has for it.
+    pub(super) fn aborted_by(&self, task: usize, reason: &str) -> String {
+        match self.aop(task) {
+            Some(_) => format!("{}: aborted: {reason}", Code::DependencyFailed),
+            None => format!("aborted: {reason}"),
+        }
     }
 
     fn has_failed(&self, task: usize) -> bool {
@@ -73,7 +83,7 @@ impl Dispatcher<'_> {
         }
         let mark = self.pipeline.mark();
         let task_id = self.tasks[task].id.clone();
-        let reason = Some(format!("aborted: {reason}"));
+        let reason = Some(self.aborted_by(task, reason));
         self.note(Entry::MoveTask { task_id, to: Status::Canceled, reason, verified: false });
         let canceled = self.commit_unless_moved(mark)?;
         self.refresh(task)?;

@@ -401,7 +401,7 @@ impl Dispatcher<'_> {
         let more = rolled.as_ref().map(|rolled| rolled.told.clone()).or_else(|| self.merged_before(task));
         let aborted = self.aborted.as_ref().filter(|_| why == Stopped::Canceled && !self.canceled);
         let message = match (aborted, &self.cancel_reason) {
-            (Some(reason), _) => format!("aborted: {reason}"),
+            (Some(reason), _) => self.aborted_by(task, reason),
             (None, Some(reason)) if why == Stopped::Canceled => reason.clone(),
             (None, _) => message.to_owned(),
         };

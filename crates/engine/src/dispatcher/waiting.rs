@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use contract::aop::Code;
 use contract::domain::attempt::Attempt;
+use contract::domain::crew::budget::BudgetFault;
 use contract::domain::crew::lock::{Held, place};
 use contract::domain::crew::reference_of;
 use contract::domain::limits;
@@ -242,8 +244,11 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    /// Why a task did not begin, with the code of the operator contract.
+    /// Why a task did not begin, with the code of AOP if it has one for that, or else of the operator contract.
     pub(crate) fn refusal(&self, task: usize, hindrance: &Obstacle) -> String {
+        if let Obstacle::Budget { fault: fault @ BudgetFault::Exhausted { .. }, .. } = hindrance {
+            return format!("{}: {fault}", Code::CostLimitExceeded);
+        }
         let error = hindrance.refusal(&self.run, &reference_of(self.part(task).number));
         format!("{}: {}", error.code.as_str(), error.message)
     }

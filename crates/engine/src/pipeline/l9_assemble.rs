@@ -139,15 +139,19 @@ fn judge(tasks: &[(Task, Vec<Attempt>)], end: &End) -> (RunState, &'static str, 
                 more => (blocked, format!(", {more} wait for other tasks")),
             };
             let reason = format!("{blocked} of {} tasks wait for a person{more}", tasks.len());
-            (RunState::Stopped, "PARTIAL_SUCCESS", reason)
+            (RunState::Stopped, some_or_none(done), reason)
         }
         End::Worked => {
-            let signal = if done > 0 { "PARTIAL_SUCCESS" } else { "FAILURE" };
             let reason =
                 format!("{done} of {} tasks done, {failed} failed, {canceled} canceled", tasks.len());
-            (RunState::Failed, signal, reason)
+            (RunState::Failed, some_or_none(done), reason)
         }
     }
+}
+
+/// The signal of a run of which not all tasks are done.
+fn some_or_none(done: usize) -> &'static str {
+    if done > 0 { "PARTIAL_SUCCESS" } else { "FAILURE" }
 }
 
 /// Whether the last attempt of a task did only a part of the work.

@@ -1,38 +1,73 @@
 //! What the TASKs of a session cost.
 
-use contract::aop::effective;
+use std::collections::BTreeMap;
+
 use contract::aop::event::CostSummary;
+use contract::domain::attempt::Attempt;
 use contract::domain::money::MicroUsd;
+use contract::domain::report::CostReport;
 
 use super::delegated_costs::{plus, reported};
-use super::final_report::Node;
+use super::node::Node;
 
 /// What a TASK cost with all runs that it started; `None` if nobody said.
 pub(super) fn whole_cost(node: &Node<'_>) -> Option<MicroUsd> {
-    plus(reported(node.attempts), node.delegated.all)
+    node.works().map(|work| plus(reported(work.attempts), work.delegated.all)).fold(None, plus)
 }
 
 /// The part of it that no other TASK of the session has: the costs of all TASKs are what the session cost.
-pub(super) fn cost(node: &Node<'_>) -> Option<MicroUsd> {
-    plus(reported(node.attempts), node.delegated.outside)
+fn cost(node: &Node<'_>) -> Option<MicroUsd> {
+    node.works().map(|work| plus(reported(work.attempts), work.delegated.outside)).fold(None, plus)
 }
 
-/// All costs together, and those of each provider and agent.
+/// What all TASKs cost together; `None` if nobody said.
+pub(super) fn total(nodes: &[Node<'_>]) -> Option<MicroUsd> {
+    nodes.iter().map(cost).fold(None, plus)
+}
+
+/// All costs together, those of each provider and agent, and what executors estimated.
 pub(super) fn costs(nodes: &[Node<'_>]) -> CostSummary {
-    let mut summary = CostSummary::default();
-    let (mut actual, mut estimated) = (None::<MicroUsd>, None::<MicroUsd>);
-    for node in nodes {
-        // What its author expects to be spent at most.
-        if let Some(most) = effective::budget(&node.message).cost_max {
-            estimated = plus(estimated, Some(most));
+    let (mut by_provider, mut by_agent) = (Sums::new(), Sums::new());
+    for work in nodes.iter().flat_map(Node::works) {
+        let own = work.attempts.iter().map(|attempt| (work.used(attempt).0, reported([attempt])));
+        // Nobody says which models the runs used that it started.
+        let started = (work.last_used().0, work.delegated.outside);
+        for (provider, cost) in own.chain([started]) {
+            let Some(cost) = cost else { continue };
+            add(&mut by_provider, provider.as_str(), cost);
+            add(&mut by_agent, &work.message.target.agent_name, cost);
         }
-        let Some(cost) = cost(node) else { continue };
-        actual = plus(actual, Some(cost));
-        let target = &node.message.target;
-        *summary.by_provider.entry(target.provider.as_str().to_owned()).or_default() += cost.dollars();
-        *summary.by_agent.entry(target.agent_name.clone()).or_default() += cost.dollars();
     }
-    summary.actual_cost_usd = actual.map(MicroUsd::dollars);
-    summary.estimated_cost_usd = estimated.map(MicroUsd::dollars);
-    summary
+    CostSummary {
+        estimated_cost_usd: reports(nodes).map(|it| it.estimated).fold(None, plus).map(MicroUsd::dollars),
+        actual_cost_usd: total(nodes).map(MicroUsd::dollars),
+        tokens_input: counted(reports(nodes).map(|it| it.tokens_input)),
+        tokens_output: counted(reports(nodes).map(|it| it.tokens_output)),
+        by_provider: dollars(by_provider),
+        by_agent: dollars(by_agent),
+        extensions: None,
+    }
+}
+
+/// Exact until they are printed.
+type Sums = BTreeMap<String, MicroUsd>;
+
+fn add(sums: &mut Sums, name: &str, cost: MicroUsd) {
+    let sum = sums.entry(name.to_owned()).or_default();
+    sum.0 = sum.0.saturating_add(cost.0);
+}
+
+fn dollars(sums: Sums) -> BTreeMap<String, f64> {
+    sums.into_iter().map(|(name, sum)| (name, sum.dollars())).collect()
+}
+
+/// What executors said about the costs of their attempts.
+fn reports<'n>(nodes: &'n [Node<'_>]) -> impl Iterator<Item = &'n CostReport> {
+    let attempts = nodes.iter().flat_map(Node::works).flat_map(|work| work.attempts);
+    attempts.filter_map(|attempt: &Attempt| attempt.outcome.as_ref()?.report.as_ref()?.cost.as_ref())
+}
+
+/// The sum of the counts that are known; `None` if none is.
+fn counted(counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    counts.flatten().reduce(u64::saturating_add)
 }

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use contract::aop::Code;
 use contract::aop::event::{Body, RoleAssignment, SessionFinalReport, TaskOutcome, Totals};
 use contract::aop::response::{FinalSignal, State};
-use contract::aop::task::Task as Message;
 use contract::domain::attempt::Attempt;
 use contract::domain::limits;
 use contract::domain::money::MicroUsd;
@@ -14,25 +12,16 @@ use contract::domain::status::Status;
 use contract::domain::task::Task;
 use contract::json::Value;
 
-use super::costs::{cost, costs, whole_cost};
-use super::delegated_costs::{DelegatedCost, DelegatedCosts};
+use super::costs::{costs, total, whole_cost};
+use super::delegated_costs::DelegatedCosts;
 use super::graph::graph;
+use super::node::{Node, nodes};
 use super::session_status::{status, word};
 use super::{Whole, trail};
 use crate::aop_event::AopEvent;
 use crate::context::Context;
 use crate::error::Result;
-use crate::run::show::message_of;
-
-/// The newest work on one TASK of a session.
-pub(super) struct Node<'w> {
-    pub(super) message: Message,
-    pub(super) task: &'w Task,
-    pub(super) attempts: &'w [Attempt],
-    /// Of its run.
-    pub(super) run_depth: u32,
-    pub(super) delegated: DelegatedCost,
-}
+use crate::run::task_end;
 
 /// The report of a session as it is now.
 pub(crate) fn of(whole: &Whole) -> SessionFinalReport {
@@ -72,7 +61,7 @@ pub fn event(
 /// The same of runs with their tasks, oldest first.
 fn of_runs(runs: &[(&Run, &[(Task, Vec<Attempt>)])], delegated: &DelegatedCosts) -> SessionFinalReport {
     let nodes = nodes(runs, delegated);
-    let ended: Vec<FinalSignal> = nodes.iter().filter_map(|node| signal(node.task)).collect();
+    let ended: Vec<FinalSignal> = nodes.iter().filter_map(Node::signal).collect();
     let outcomes: Vec<TaskOutcome> = nodes.iter().map(outcome).collect();
     SessionFinalReport {
         session_status: Some(status(nodes.len(), &ended)),
@@ -85,84 +74,45 @@ fn of_runs(runs: &[(&Run, &[(Task, Vec<Attempt>)])], delegated: &DelegatedCosts)
     }
 }
 
-/// The newest task of each TASK id, in the order in which they first came.
-fn nodes<'w>(runs: &[(&'w Run, &'w [(Task, Vec<Attempt>)])], delegated: &DelegatedCosts) -> Vec<Node<'w>> {
-    let mut nodes: Vec<Node<'w>> = Vec::new();
-    for (run, tasks) in runs {
-        for (task, attempts) in *tasks {
-            let message = message_of(task).cloned().and_then(|it| serde_json::from_value::<Message>(it).ok());
-            let Some(message) = message else { continue };
-            let delegated = delegated.get(&task.id).copied().unwrap_or_default();
-            let node = Node { message, task, attempts, run_depth: run.asked.depth, delegated };
-            let same = nodes.iter().position(|known| known.message.task.task_id == node.message.task.task_id);
-            match same {
-                Some(index) => nodes[index] = node,
-                None => nodes.push(node),
-            }
-        }
-    }
-    nodes
-}
-
-/// The state of a task in words of AOP.
-pub(crate) fn state(task: &Task) -> State {
-    let is_skipped =
-        || task.blocked_reason.as_ref().is_some_and(|it| it.starts_with(Code::DependencyFailed.as_str()));
-    match task.status {
-        Status::Todo | Status::Blocked => State::Pending,
-        Status::InProgress => State::InProgress,
-        Status::Done => State::Completed,
-        Status::Failed => State::Failed,
-        Status::Canceled if is_skipped() => State::Skipped,
-        Status::Canceled => State::Aborted,
-    }
-}
-
-/// How it ended; `None` while it has not.
-pub(super) fn signal(task: &Task) -> Option<FinalSignal> {
-    match task.status {
-        Status::Todo | Status::Blocked | Status::InProgress => None,
-        Status::Done => Some(FinalSignal::Success),
-        Status::Failed => Some(FinalSignal::Failure),
-        Status::Canceled => Some(FinalSignal::Aborted),
-    }
-}
-
 fn outcome(node: &Node<'_>) -> TaskOutcome {
-    let last = node.attempts.last().and_then(|last| last.outcome.as_ref());
-    let code = last.and_then(|outcome| outcome.code.clone());
-    let skipped = (state(node.task) == State::Skipped).then(|| Code::DependencyFailed.as_str().to_owned());
+    let newest = &node.newest;
+    let has_ended = !matches!(newest.task.status, Status::Todo | Status::InProgress);
     TaskOutcome {
-        task_id: node.message.task.task_id.clone(),
-        state: state(node.task),
-        final_signal: signal(node.task),
-        agent: Some(node.message.target.agent_name.clone()),
-        attempts: Some(node.attempts.len() as u64),
-        error_code: code.filter(|_| node.task.status == Status::Failed).or(skipped),
+        task_id: node.task_id().to_owned(),
+        state: node.state(),
+        final_signal: node.signal(),
+        agent: Some(newest.message.target.agent_name.clone()),
+        attempts: Some(node.works().map(|work| work.attempts.len() as u64).sum()),
+        error_code: task_end::code(newest.task, newest.attempts).filter(|_| has_ended),
         actual_cost_usd: whole_cost(node).map(MicroUsd::dollars),
-        duration_seconds: Some(seconds(node)),
+        duration_seconds: Some(seconds(millis(node))),
         extensions: None,
     }
 }
 
+fn millis(node: &Node<'_>) -> u128 {
+    let attempts = node.works().flat_map(|work| work.attempts);
+    attempts.filter_map(|it| Some(it.ended_at?.since(it.started_at).as_millis())).sum()
+}
+
 #[expect(clippy::cast_precision_loss, reason = "milliseconds of a session are far below 2^53")]
-fn seconds(node: &Node<'_>) -> f64 {
-    let took = node.attempts.iter().filter_map(|it| Some(it.ended_at?.since(it.started_at).as_millis()));
-    took.sum::<u128>() as f64 / 1000.0
+fn seconds(millis: u128) -> f64 {
+    millis as f64 / 1000.0
 }
 
 fn totals(nodes: &[Node<'_>], outcomes: &[TaskOutcome]) -> Totals {
     let count = |wanted: State| outcomes.iter().filter(|outcome| outcome.state == wanted).count() as u64;
-    let mut agents: Vec<String> = nodes.iter().map(|node| node.message.target.agent_name.clone()).collect();
+    let mut agents: Vec<String> =
+        nodes.iter().map(|node| node.newest.message.target.agent_name.clone()).collect();
     agents.sort();
     agents.dedup();
     let mut roles: Vec<RoleAssignment> = Vec::new();
     for node in nodes {
-        let target = &node.message.target;
+        let target = &node.newest.message.target;
         let role = RoleAssignment {
             agent: target.agent_name.clone(),
             role: target.role,
-            model: Some(target.model.clone()),
+            model: Some(node.newest.last_used().1),
             extensions: None,
         };
         if !roles.contains(&role) {
@@ -173,11 +123,8 @@ fn totals(nodes: &[Node<'_>], outcomes: &[TaskOutcome]) -> Totals {
         total_tasks: nodes.len() as u64,
         completed: count(State::Completed),
         failed: count(State::Failed),
-        // The sum of no floating-point numbers is -0.
-        total_cost_usd: Some(
-            nodes.iter().filter_map(cost).map(MicroUsd::dollars).fold(0.0, |sum, cost| sum + cost),
-        ),
-        total_duration_seconds: Some(nodes.iter().map(seconds).sum()),
+        total_cost_usd: total(nodes).map(MicroUsd::dollars),
+        total_duration_seconds: Some(seconds(nodes.iter().map(millis).sum())),
         agents_used: agents,
         role_assignments: roles,
         extensions: None,

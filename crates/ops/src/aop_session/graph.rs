@@ -6,41 +6,36 @@ use contract::aop::event::{DelegationEdge, DelegationGraph, DelegationNode, Edge
 use contract::domain::limits;
 use contract::domain::task::TaskId;
 
-use super::final_report::{Node, signal, state};
+use super::node::Node;
 
 /// Who delegated what to whom, and what waits for what.
 pub(super) fn graph(nodes: &[Node<'_>]) -> DelegationGraph {
     let names: BTreeMap<&TaskId, &str> =
-        nodes.iter().map(|node| (&node.task.id, node.message.task.task_id.as_str())).collect();
+        nodes.iter().map(|node| (&node.newest.task.id, node.task_id())).collect();
     let listed = nodes.iter().take(limits::RUN_TASKS_LISTED_MAX);
     let mut edges = Vec::new();
     let mut shown = Vec::new();
     for node in listed {
-        let (work, target) = (&node.message.task, &node.message.target);
-        let depends_on: Vec<String> = node
-            .task
-            .depends_on
-            .iter()
-            .filter_map(|id| names.get(id))
-            .map(|name| (*name).to_owned())
-            .collect();
+        let needs = node.newest.task.depends_on.iter().filter_map(|id| names.get(id));
+        let depends_on: Vec<String> = needs.map(|name| (*name).to_owned()).collect();
         let edge = |from: &str, kind: EdgeKind| DelegationEdge {
             from: from.to_owned(),
-            to: work.task_id.clone(),
+            to: node.task_id().to_owned(),
             kind,
             extensions: None,
         };
-        edges.extend(work.parent_task_id.as_deref().map(|parent| edge(parent, EdgeKind::Delegation)));
+        edges.extend(node.parent.as_deref().map(|parent| edge(parent, EdgeKind::Delegation)));
         edges.extend(depends_on.iter().map(|name| edge(name, EdgeKind::Dependency)));
+        let (provider, model) = node.newest.last_used();
         shown.push(DelegationNode {
-            task_id: work.task_id.clone(),
-            parent_task_id: work.parent_task_id.clone(),
-            agent: Some(target.agent_name.clone()),
-            provider: Some(target.provider),
-            model: Some(target.model.clone()),
+            task_id: node.task_id().to_owned(),
+            parent_task_id: node.parent.clone(),
+            agent: Some(node.newest.message.target.agent_name.clone()),
+            provider: Some(provider),
+            model: Some(model),
             depth: depth(nodes, node),
-            state: state(node.task),
-            final_signal: signal(node.task),
+            state: node.state(),
+            final_signal: node.signal(),
             depends_on,
             extensions: None,
         });
@@ -52,11 +47,11 @@ pub(super) fn graph(nodes: &[Node<'_>]) -> DelegationGraph {
 /// How many TASKs are above it, counted from 1, or how deep its run is.
 fn depth(nodes: &[Node<'_>], node: &Node<'_>) -> u64 {
     let (mut at, mut depth) = (node, 1);
-    while let Some(parent) = at.message.task.parent_task_id.as_ref()
-        && let Some(up) = nodes.iter().find(|known| known.message.task.task_id == *parent)
+    while let Some(parent) = at.parent.as_ref()
+        && let Some(up) = nodes.iter().find(|known| known.task_id() == parent)
         && depth <= u64::from(limits::DELEGATION_DEPTH_MAX)
     {
         (at, depth) = (up, depth + 1);
     }
-    depth.max(u64::from(node.run_depth))
+    depth.max(u64::from(node.newest.run.asked.depth))
 }

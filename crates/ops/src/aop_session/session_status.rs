@@ -17,6 +17,7 @@ pub(super) fn status(all: usize, ended: &[FinalSignal]) -> SessionStatus {
     }
     // What has not ended has not succeeded.
     let final_signal = match status.final_signal {
+        FinalSignal::Success if ended.is_empty() => FinalSignal::Failure,
         FinalSignal::Success => FinalSignal::PartialSuccess,
         other => other,
     };

@@ -3,7 +3,7 @@
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::CrewChange;
-use contract::domain::crew::budget::{Amount, Purse};
+use contract::domain::crew::budget::{Amount, Bound, Purse};
 use contract::domain::money::MicroUsd;
 use contract::domain::principal::Action;
 use contract::operator::Code;
@@ -73,7 +73,7 @@ fn set_limit(work: &mut EventWriter<'_, '_>, request: &Request) -> Result<Shares
         .decide_limit(limit)
         .map_err(|fault| deny(Code::NonCompliant, fault.rule(), format!("the limit is {fault}")))?;
     let change = CrewChange::BudgetSet { run_id: run.asked.id.clone(), limit };
-    let message = format!("The run may spend {} and {} tokens", limit.cost, limit.tokens);
+    let message = format!("The run may spend {}", Bound::of(limit, limit).told());
     work.change(&crate::run::about(&run), &message, &Change::Crew(change))?;
     Ok(Shares::of(uuid(&run)?, Purse { limit, ..purse }))
 }
@@ -91,8 +91,11 @@ fn raise(tx: &Tx<'_>, request: &Request) -> Result<Option<Action>> {
     let Some(purse) = tx.purse(&run.asked.id)? else { return Ok(None) };
     let limit = wanted(&purse, request);
     let question = format!(
-        "Raise the budget of {} ({}) from {} and {} tokens to {} and {} tokens",
-        run.asked.id, run.asked.objective, purse.limit.cost, purse.limit.tokens, limit.cost, limit.tokens
+        "Raise the budget of {} ({}) from {} to {}",
+        run.asked.id,
+        run.asked.objective,
+        Bound::of(purse.limit, purse.limit).told(),
+        Bound::of(limit, limit).told()
     );
     Ok(purse.is_raised_by(limit).then(|| Action::new(Set::NAME, question)))
 }

@@ -142,7 +142,7 @@ fn reserve(
             Ok(amount) => amount,
             Err(fault) => {
                 let could_hold = |share: Amount| purse.could_hold(share.plus(kept));
-                let passes = fault == BudgetFault::Exhausted && share.is_some_and(could_hold);
+                let passes = matches!(fault, BudgetFault::Exhausted { .. }) && share.is_some_and(could_hold);
                 return Ok(Err(Obstacle::Budget { fault, passes }));
             }
         };

@@ -62,10 +62,14 @@ pub(super) fn fits(tx: &Tx<'_>, run: &Run, share: Amount) -> Result<std::result:
     for task in starters(tx, run)? {
         let (own, delegated) = (lendable(tx, &task)?, delegated(tx, &task)?);
         let wanted = own.limited(share);
-        let has = |used| own.without(used).share().is_none_or(|left| wanted.fits_in(left));
-        if !has(delegated.used()) {
-            let passes = has(delegated.gone());
-            return Ok(Err(Obstacle::Budget { fault: BudgetFault::Exhausted, passes }));
+        // What is left, where it is too little.
+        let short = |used| own.without(used).share().filter(|left| !wanted.fits_in(*left));
+        if let Some(left) = short(delegated.used()) {
+            let passes = short(delegated.gone()).is_none();
+            return Ok(Err(Obstacle::Budget {
+                fault: BudgetFault::Exhausted { share: wanted, left },
+                passes,
+            }));
         }
     }
     Ok(Ok(()))

@@ -1,6 +1,5 @@
 //! A task in the answer of its run.
 
-use contract::aop::Code;
 use contract::domain::attempt::{Attempt, Outcome};
 use contract::domain::check::{CheckSeen, first_failed};
 use contract::domain::limits;
@@ -8,6 +7,8 @@ use contract::domain::status::Status;
 use contract::domain::task::Task;
 use contract::json::Value;
 use serde_json::json;
+
+use super::task_end;
 
 /// The check that failed in the last attempt of a task that did not end well.
 fn failed_check<'a>(task: &Task, attempts: &'a [Attempt]) -> Option<&'a CheckSeen> {
@@ -30,7 +31,7 @@ pub fn task_line(task: &Task, attempts: &[Attempt]) -> Value {
         "reason": task.blocked_reason,
         "attempts": attempts.len(),
         "exit_code": outcome.and_then(|outcome| outcome.exit_code),
-        "code": outcome.and_then(|outcome| outcome.code.as_deref()).or_else(|| refusal_code(task, last)),
+        "code": task_end::code(task, attempts),
         "rule": outcome.and_then(|outcome| outcome.rule.as_deref()),
         "failed_check": failed_check(task, attempts),
         "took_ms": took.map(|ms| u64::try_from(ms).unwrap_or(0)),
@@ -60,12 +61,6 @@ pub fn task_line(task: &Task, attempts: &[Attempt]) -> Value {
         add_claims(&mut line, outcome);
     }
     line
-}
-
-/// The AOP code of a task that was refused before an attempt began.
-fn refusal_code(task: &Task, last: Option<&Attempt>) -> Option<&'static str> {
-    let reason = task.blocked_reason.as_deref().filter(|_| last.is_none())?;
-    Code::parse(reason.split_once(": ")?.0).map(Code::as_str)
 }
 
 /// What the executor reported, as far as people have to know it. All of it is in the attempt.

@@ -271,8 +271,8 @@ fn an_attempt_reserves_its_share_and_returns_the_rest() {
     let token = scene.started(&run, "a");
     assert_eq!(scene.purse(&run), books(6, 0, 0));
     let before = scene.world.state();
-    let exhausted = BudgetFault::Exhausted;
-    let waits = Written::Hindered(Obstacle::Budget { fault: exhausted, passes: true });
+    let exhausted = |left: i64| BudgetFault::Exhausted { share: cost(6), left: cost(left) };
+    let waits = Written::Hindered(Obstacle::Budget { fault: exhausted(4), passes: true });
     assert_eq!(scene.start(&run, "b"), waits, "what is reserved may come back");
     assert_eq!(scene.world.state(), before);
     scene.end(&run, "a", Some(token), spent(1));
@@ -281,7 +281,7 @@ fn an_attempt_reserves_its_share_and_returns_the_rest() {
     // Nobody says what it cost, so all of it is withheld.
     scene.end(&run, "b", Some(token), Outcome::default());
     assert_eq!(scene.purse(&run), books(0, 1, 6));
-    let over = Written::Hindered(Obstacle::Budget { fault: exhausted, passes: false });
+    let over = Written::Hindered(Obstacle::Budget { fault: exhausted(3), passes: false });
     assert_eq!(scene.start(&run, "c"), over, "what is withheld does not come back by itself");
     scene.is_sound();
 }

@@ -137,7 +137,8 @@ impl Tree {
     fn is_awaited(&mut self, job: usize) -> bool {
         let before = self.world.state();
         let written = self.start(job);
-        let Written::Hindered(Obstacle::Budget { fault: BudgetFault::Exhausted, passes }) = written else {
+        let Written::Hindered(Obstacle::Budget { fault: BudgetFault::Exhausted { .. }, passes }) = written
+        else {
             panic!("it is not hindered: {written:?}")
         };
         assert_eq!(self.world.state(), before, "a refusal writes nothing");

@@ -59,6 +59,8 @@ struct TaskTrail {
     /// `None` if its TASK could not be read, so that it was sent as a prompt.
     message: Option<Box<Task>>,
     spent: MicroUsd,
+    /// Whether the cost of an attempt is not known.
+    is_cost_unknown: bool,
     /// The attempt that is or was last.
     attempt: u64,
     /// The code of the last failure.
@@ -79,6 +81,7 @@ impl Trail {
                 task_id,
                 message,
                 spent: MicroUsd::default(),
+                is_cost_unknown: false,
                 attempt,
                 failure: None,
                 alternatives_tried: Vec::new(),
@@ -190,6 +193,7 @@ impl Trail {
         let Some(told) = self.tasks.get_mut(&attempt.task_id) else { return Vec::new() };
         let cost = outcome.cost.unwrap_or_default();
         told.spent = MicroUsd(told.spent.0.saturating_add(cost.0));
+        told.is_cost_unknown |= outcome.known_cost().is_none();
         if state == AttemptState::Failed {
             told.failure.clone_from(&outcome.code);
         }
@@ -273,9 +277,14 @@ fn max_cost(told: &TaskTrail) -> Option<MicroUsd> {
     told.message.as_ref().and_then(|task| effective::budget(task).cost_max)
 }
 
+/// `None` where nobody knows whether the budget was kept, because an attempt did not say what it cost.
+fn budget_status(told: &TaskTrail) -> Option<BudgetStatus> {
+    let status = BudgetStatus::of(max_cost(told), told.spent);
+    (!told.is_cost_unknown || !status.within_budget).then_some(status)
+}
+
 fn dispatched(told: &TaskTrail, sent: Task) -> Draft {
-    let budget = BudgetStatus::of(max_cost(told), told.spent);
-    let governance = Governance { budget_status: Some(budget), ..allowed() };
+    let governance = Governance { budget_status: budget_status(told), ..allowed() };
     let actor = actor(&sent.session.orchestrator, ActorRole::Orchestrator);
     Draft::about(told, RecordType::TaskDispatched, actor, Payload::TaskDispatched(Box::new(sent)), governance)
 }
@@ -313,7 +322,7 @@ fn routing(told: &mut TaskTrail, attempt: &NewAttempt, sent: Option<&Task>) -> D
 fn received(told: &TaskTrail, response: Response) -> Draft {
     let governance = Governance {
         guard_rails_applied: vec!["FINAL_SIGNAL".to_owned(), "MINIMAL_REPORT".to_owned()],
-        budget_status: Some(BudgetStatus::of(max_cost(told), told.spent)),
+        budget_status: budget_status(told),
         ..allowed()
     };
     let actor = Actor {

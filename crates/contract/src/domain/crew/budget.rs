@@ -73,6 +73,14 @@ impl Bound {
             tokens: (limit.tokens < limits::AMOUNT_MAX).then_some(part.tokens),
         }
     }
+
+    /// For people: only the limits that exist.
+    pub fn told(self) -> String {
+        let cost = self.cost.map(|cost| cost.to_string());
+        let tokens = self.tokens.map(|tokens| format!("{tokens} tokens"));
+        let parts: Vec<String> = cost.into_iter().chain(tokens).collect();
+        if parts.is_empty() { "no limit".to_owned() } else { parts.join(" and ") }
+    }
 }
 
 /// How much of a reserved amount is known to be spent.
@@ -212,19 +220,36 @@ pub struct Purse {
 pub enum BudgetFault {
     #[error("the run has a budget, but the task has none")]
     NoShare,
-    #[error("the run has less left than the task may spend")]
-    Exhausted,
+    #[error("{}", exhausted(*share, *left))]
+    Exhausted { share: Amount, left: Amount },
     #[error("an amount must not be negative")]
     Negative,
     #[error("less than what is already spent, reserved and withheld")]
     BelowUse,
 }
 
+/// What a task may spend and what is left, where it is less.
+fn exhausted(share: Amount, left: Amount) -> String {
+    let mut short = Vec::new();
+    if share.cost > left.cost {
+        short.push(format!(
+            "the task may spend {}, but only {} is left",
+            share.cost,
+            left.at_least_nothing().cost
+        ));
+    }
+    if share.tokens > left.tokens {
+        let (wanted, left) = (share.tokens, left.at_least_nothing().tokens);
+        short.push(format!("the task may use {wanted} tokens, but only {left} are left"));
+    }
+    short.join("; ")
+}
+
 impl BudgetFault {
     pub fn rule(self) -> &'static str {
         match self {
             BudgetFault::NoShare => "budget_missing",
-            BudgetFault::Exhausted => "budget_exhausted",
+            BudgetFault::Exhausted { .. } => "budget_exhausted",
             BudgetFault::Negative => "budget_negative",
             BudgetFault::BelowUse => "budget_below_use",
         }
@@ -243,7 +268,8 @@ impl Purse {
         if share.is_negative() {
             return Err(BudgetFault::Negative);
         }
-        if share.fits_in(self.free()) { Ok(share) } else { Err(BudgetFault::Exhausted) }
+        let left = self.free();
+        if share.fits_in(left) { Ok(share) } else { Err(BudgetFault::Exhausted { share, left }) }
     }
 
     /// Whether `share` fits if all reservations are released unspent.

@@ -80,8 +80,15 @@ fn only_free_budget_can_be_reserved() {
     };
     assert_eq!(purse.free(), amount(30, 3));
     assert_eq!(purse.decide_reserve(Some(amount(30, 3))), Ok(amount(30, 3)));
-    assert_eq!(purse.decide_reserve(Some(amount(31, 0))), Err(BudgetFault::Exhausted));
-    assert_eq!(purse.decide_reserve(Some(amount(0, 4))), Err(BudgetFault::Exhausted));
+    let exhausted = |share: Amount| Err(BudgetFault::Exhausted { share, left: amount(30, 3) });
+    for (share, told) in [
+        (amount(31, 0), "the task may spend $0.000031, but only $0.00003 is left"),
+        (amount(0, 4), "the task may use 4 tokens, but only 3 are left"),
+    ] {
+        let refused = purse.decide_reserve(Some(share));
+        assert_eq!(refused, exhausted(share));
+        assert_eq!(refused.unwrap_err().to_string(), told);
+    }
     assert_eq!(purse.decide_reserve(Some(amount(-1, 0))), Err(BudgetFault::Negative));
     assert_eq!(purse.decide_reserve(None), Err(BudgetFault::NoShare));
     assert_eq!(purse.decide_limit(amount(69, 10)), Err(BudgetFault::BelowUse));

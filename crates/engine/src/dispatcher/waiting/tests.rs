@@ -1,6 +1,7 @@
-use contract::domain::crew::budget::BudgetFault;
+use contract::domain::crew::budget::{Amount, BudgetFault};
 use contract::domain::id::mint;
 use contract::domain::limit_window::{LimitWindow, Reset, ResetBasis, Sighting, WaitReason};
+use contract::domain::money::MicroUsd;
 use contract::domain::time::Clock;
 use ops::limit_window::LimitConflict;
 use testkit::{ManualClock, SeededIds};
@@ -29,7 +30,8 @@ fn limit() -> Obstacle {
 }
 
 fn budget() -> Obstacle {
-    Obstacle::Budget { fault: BudgetFault::Exhausted, passes: true }
+    let (share, left) = (Amount { cost: MicroUsd(2), tokens: 0 }, Amount::default());
+    Obstacle::Budget { fault: BudgetFault::Exhausted { share, left }, passes: true }
 }
 
 fn since(known: &Waiting, hindrance: &Obstacle) -> i64 {

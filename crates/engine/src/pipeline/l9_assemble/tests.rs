@@ -38,14 +38,17 @@ fn the_ends_of_the_tasks_decide_about_the_run() {
     assert_worked(std::slice::from_ref(&verified), RunState::Done, "SUCCESS: 1 of 1 tasks done");
     let tasks = [verified.clone(), claimed];
     assert_worked(&tasks, RunState::Done, "SUCCESS: 2 of 2 tasks done, 1 only claimed");
+    let done = verified.clone();
     let tasks = [verified, failed.clone(), canceled];
     assert_worked(&tasks, RunState::Failed, "PARTIAL_SUCCESS: 1 of 3 tasks done, 1 failed, 1 canceled");
     let tasks = [failed.clone()];
     assert_worked(&tasks, RunState::Failed, "FAILURE: 0 of 1 tasks done, 1 failed, 0 canceled");
     let tasks = [failed, blocked.clone()];
+    assert_worked(&tasks, RunState::Stopped, "FAILURE: 1 of 2 tasks wait for a person");
+    let tasks = [done, blocked.clone()];
     assert_worked(&tasks, RunState::Stopped, "PARTIAL_SUCCESS: 1 of 2 tasks wait for a person");
     let tasks = [blocked, ended(6, Status::Todo, None)];
-    let expected = "PARTIAL_SUCCESS: 1 of 2 tasks wait for a person, 1 waits for other tasks";
+    let expected = "FAILURE: 1 of 2 tasks wait for a person, 1 waits for other tasks";
     assert_worked(&tasks, RunState::Stopped, expected);
 }
 
