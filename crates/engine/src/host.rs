@@ -17,10 +17,10 @@ use contract::domain::pins::Digests;
 use contract::domain::principal::Action;
 use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
-use contract::domain::rollback::FileResult;
+use contract::domain::rollback::{Direction, FileResult};
 use contract::domain::run::{NewRun, Owner, Run, RunId};
 use contract::domain::scope::{Links, Scope};
-use contract::domain::task::Task;
+use contract::domain::task::{Task, TaskId};
 use contract::domain::trust::ProjectCommands;
 use contract::domain::worktree::{Loss, Standing, WorktreeRecord};
 use contract::intake::Executors;
@@ -387,6 +387,14 @@ impl Host for LocalHost {
 
     fn collect_snapshots(&self, collection: &Collection) -> Result<Collected> {
         self.door.snapshots().collect(collection).map_err(snapshot_error)
+    }
+
+    fn private_directories(&self) -> Vec<String> {
+        self.door.sandbox().names()
+    }
+
+    fn forget_private(&self, task: &TaskId) {
+        self.door.sandbox().forget(task.as_str());
     }
 
     fn worktrees(&self, mark: &Id<Attempt>) -> Result<Vec<KeptWorktree>> {

@@ -161,6 +161,12 @@ pub trait Host {
     fn collect_snapshots(&self, _: &Collection) -> Result<Collected> {
         Err(no_snapshots())
     }
+    /// The private directories of sandboxed tasks that there are, each named by the end of its task's id.
+    fn private_directories(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Removes the private directories of a task.
+    fn forget_private(&self, _: &TaskId) {}
     /// Every clone in which a task works or worked, compared with its workspace.
     fn worktrees(&self, _: &Id<Attempt>) -> Result<Vec<KeptWorktree>> {
         Ok(Vec::new())
