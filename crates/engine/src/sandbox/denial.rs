@@ -156,7 +156,7 @@ fn path_in(line: &str) -> Option<String> {
     absolute.map(str::to_owned).or(relative)
 }
 
-/// What a shell says behind the name of its script and the number of the line: `/home/u/agent.sh: 2: …`, or `line 2: …`.
+/// What a shell says behind the name of its script and the number of the line: `DIR/agent.sh: 2: …`, or `line 2: …`.
 fn without_script(line: &str) -> &str {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let behind = |(at, _): (usize, &str)| {

@@ -1,14 +1,11 @@
 //! Cancels a run or a task.
 
+mod attempts;
 mod delegated;
 mod end;
 
-use contract::aop::Code;
-use contract::aop::response::FinalSignal;
-use contract::domain::attempt::{Attempt, AttemptState, Outcome, Taken};
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
-use contract::domain::crew::budget::Spent;
 use contract::domain::run::{Run, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task};
@@ -18,13 +15,12 @@ use serde_json::json;
 
 use crate::context::{Context, Key};
 use crate::error::{Error, Result};
-use crate::host::Unrecorded;
-use crate::lock::list::lost_in;
 use crate::names::is_run;
 use crate::once::Reply;
-use crate::record::{About, EventWriter};
+use crate::record::EventWriter;
 use crate::verb::{Function, Surface, Verb, WhileHalted};
 
+pub(crate) use attempts::was_canceled_later;
 pub(crate) use delegated::with_children_except;
 pub use delegated::{delegated, reason_of};
 
@@ -130,7 +126,7 @@ fn cancel_one(work: &mut EventWriter<'_, '_>, run: &Run, reason: Option<&str>) -
             move_to_canceled(work, task, reason)?;
         }
     }
-    end_attempts(work, run)?;
+    attempts::end(work, run)?;
     let result = Some(end::result(work, run, reason)?);
     let moved =
         Change::RunMoved { run_id: run.asked.id.clone(), from: run.state, to: RunState::Canceled, result };
@@ -158,64 +154,6 @@ fn cancel_task(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<A
         }
         Ok(Answer { id, state: "canceled".to_owned() })
     })
-}
-
-/// What is said about an attempt that was open when its run was canceled and nobody worked on it any more.
-const CANCELED_LATER: &str = "canceled after its engine had ended";
-
-/// Whether an attempt was ended so. What it left was recorded then, and not by its engine.
-pub(crate) fn was_canceled_later(attempt: &Attempt) -> bool {
-    attempt.outcome.as_ref().is_some_and(|outcome| outcome.message == CANCELED_LATER)
-}
-
-/// Ends the attempts of an engine that died: no attempt of an ended run may look as if it still ran. Its locks
-/// stay until their lease ends, because its children may take a moment longer to end than it did.
-fn end_attempts(work: &mut EventWriter<'_, '_>, run: &Run) -> Result<()> {
-    let open = work.tx.open_attempts(&run.asked.id)?;
-    let left: Vec<Result<Option<Taken>>> = open.iter().map(|attempt| left(work, run, attempt)).collect();
-    // All of them are asked for before one that is missing ends the transaction.
-    let left: Vec<Option<Taken>> = left.into_iter().collect::<Result<_>>()?;
-    super::own::keep_last_signs(work.tx, run, work.now)?;
-    for (attempt, snapshot) in open.into_iter().zip(left) {
-        let outcome = Box::new(Outcome {
-            code: Some(Code::Unknown.as_str().to_owned()),
-            rule: Some("canceled".to_owned()),
-            message: CANCELED_LATER.to_owned(),
-            final_signal: Some(FinalSignal::Aborted),
-            snapshot,
-            ..Outcome::default()
-        });
-        let state = AttemptState::Interrupted;
-        let about = About { task_id: Some(attempt.begun.task_id.clone()), ..super::about(run) };
-        let ended = Change::AttemptEnded { attempt_id: attempt.begun.id, state, outcome };
-        work.change(&about, &format!("Attempt {}", state.as_str()), &ended)?;
-        let task = crate::task::required(work.tx, attempt.begun.task_id.as_str())?;
-        let is_model_free = task.part.as_ref().is_some_and(|part| part.spec.is_model_free());
-        crate::crew::grants::book(work, &task, Spent::default().or_nothing_if(is_model_free))?;
-    }
-    Ok(())
-}
-
-/// Has it recorded what an attempt left, as the next engine would, so that it can be rolled back. Returns a note if that is
-/// not known.
-fn left(work: &EventWriter<'_, '_>, run: &Run, attempt: &Attempt) -> Result<Option<Taken>> {
-    let task = crate::task::required(work.tx, attempt.begun.task_id.as_str())?;
-    let Some(part) = task.part.as_ref().filter(|part| !part.spec.writes.is_empty()) else { return Ok(None) };
-    let told = if !work.view.remains(&attempt.begun.owner)?.may_be_swept() {
-        Some("what it left was not recorded: processes of its engine may still be at work")
-    } else if lost_in(work.tx, &task.id)?.is_some() {
-        Some("what it left was not recorded: another task had its locks since")
-    } else {
-        work.view.left(Unrecorded {
-            attempt: attempt.begun.id.clone(),
-            task: task.id.clone(),
-            run: run.asked.id.clone(),
-            name: part.spec.id.clone(),
-            workspace: run.asked.workspace.clone(),
-            at: work.now.at,
-        })?
-    };
-    Ok(told.map(|told| Taken { notes: vec![told.to_owned()], ..Taken::default() }))
 }
 
 fn move_to_canceled(work: &mut EventWriter<'_, '_>, mut task: Task, reason: &str) -> Result<()> {

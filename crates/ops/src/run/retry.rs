@@ -117,10 +117,8 @@ fn run_of(work: &EventWriter<'_, '_>, task: &Task) -> Result<RunId> {
         let is_interrupted = task.status == Status::InProgress
             && work.tx.has_open_attempt(&task.id)?
             && !super::is_worked_by_another(&run, work.now, work.view)?;
-        return Err(match is_interrupted {
-            true => error.hint(format!("its engine ended; `writ run --continue {}` goes on", part.run_id)),
-            false => error,
-        });
+        let hint = format!("its engine ended; `writ run --continue {}` goes on", part.run_id);
+        return Err(if is_interrupted { error.hint(hint) } else { error });
     }
     Ok(part.run_id.clone())
 }
