@@ -74,7 +74,7 @@ fn is_terminal(name: &str) -> bool {
     let is_numbered = |prefix: &&str| {
         name.strip_prefix(*prefix).is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    name == CONSOLE || name != OWN_TERMINAL && TERMINALS.iter().any(|prefix| is_numbered(prefix))
+    name == CONSOLE || name != OWN_TERMINAL && TERMINALS.iter().any(is_numbered)
 }
 
 fn can_be_opened(path: &Path) -> bool {
