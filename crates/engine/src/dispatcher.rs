@@ -1,6 +1,7 @@
 //! The loop that works one run. Every report, deadline and request passes here, in order, on one thread.
 
 mod aborts;
+mod advice;
 mod audit;
 pub(crate) mod busy_store;
 mod calls;

@@ -17,17 +17,17 @@ use contract::domain::pins::Digests;
 use contract::domain::principal::Action;
 use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
-use contract::domain::rollback::FileResult;
+use contract::domain::rollback::{Direction, FileResult};
 use contract::domain::run::{NewRun, Owner, Run, RunId};
 use contract::domain::scope::{Links, Scope};
-use contract::domain::task::Task;
+use contract::domain::task::{Task, TaskId};
 use contract::domain::trust::ProjectCommands;
 use contract::domain::worktree::{Loss, Standing, WorktreeRecord};
 use contract::intake::Executors;
 use ops::host::{
     AuditBatch, CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, KeptWorktree,
-    LogPiece, ProgramQuestion, RollbackJob, WatchEnd, Watched, WorkEnd, WorklogWrite, WorktreeLeftover,
-    too_short_of,
+    LogPiece, ProgramQuestion, RollbackJob, Unrecorded, WatchEnd, Watched, WorkEnd, WorklogWrite,
+    WorktreeLeftover, too_short_of,
 };
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
@@ -41,7 +41,7 @@ use crate::launcher::{Launcher, RunError, ask};
 use crate::observer::{Nobody, Observer};
 use crate::sandbox::{SandboxSettings, Wanted};
 use crate::settings::Settings;
-use crate::snapshots::{self, Snapshots};
+use crate::snapshots::{self, Between, Snapshots};
 use crate::supervisor::logs::{LogReader, Piece, Stream};
 use crate::supervisor::{Exit, LaunchSpec, Marker, Stdin};
 use crate::verify::{CheckLocation, run_all};
@@ -375,10 +375,21 @@ impl Host for LocalHost {
     }
 
     fn roll_back(&self, job: &RollbackJob<'_>) -> Result<Vec<FileResult>> {
-        let RollbackJob { root, attempts, direction, is_preview, is_repeated } = *job;
+        let RollbackJob { root, attempts, direction, is_preview, is_repeated, silent_since } = *job;
+        let snapshots = self.door.snapshots();
+        let recorded_at = attempts.first().and_then(|newest| snapshots.recorded_at(newest));
+        let between = silent_since.zip(recorded_at).filter(|_| direction == Direction::Undo);
         let asked = snapshots::Job::new(Path::new(root), attempts, direction).repeated(is_repeated);
+        let asked = asked.between(between.map(|(since, until)| Between { since, until }));
         let asked = if is_preview { asked.previewed() } else { asked };
-        self.door.snapshots().roll_back(&self.door.index(), &asked).map_err(snapshot_error)
+        snapshots.roll_back(&self.door.index(), &asked).map_err(snapshot_error)
+    }
+
+    fn record_left(&self, unrecorded: &Unrecorded) -> Option<String> {
+        let Unrecorded { attempt, task, run, name, workspace, at } = unrecorded;
+        let root = Path::new(workspace);
+        let subject = snapshots::Subject { attempt, task, run, name, root, scopes: &[], at: *at };
+        self.door.snapshots().record_left(&self.door.index(), &subject)
     }
 
     fn kept_snapshots(&self) -> Result<Vec<KeptSnapshot>> {
@@ -387,6 +398,14 @@ impl Host for LocalHost {
 
     fn collect_snapshots(&self, collection: &Collection) -> Result<Collected> {
         self.door.snapshots().collect(collection).map_err(snapshot_error)
+    }
+
+    fn private_directories(&self) -> Vec<String> {
+        self.door.sandbox().names()
+    }
+
+    fn forget_private(&self, task: &TaskId) {
+        self.door.sandbox().forget(task.as_str());
     }
 
     fn worktrees(&self, mark: &Id<Attempt>) -> Result<Vec<KeptWorktree>> {

@@ -23,6 +23,7 @@ use contract::domain::limits;
 use contract::domain::outside::covers;
 use contract::domain::rollback::Node;
 use contract::domain::scope::Scope;
+use contract::domain::time::Timestamp;
 use rustix::fs::{FlockOperation, flock};
 
 pub(crate) use restore::NOT_TAKEN;
@@ -162,6 +163,11 @@ impl Snapshots {
     /// Whether an attempt has a snapshot.
     pub fn has(&self, attempt: &AttemptId) -> bool {
         self.record_path(attempt, Side::Before).is_some_and(|path| path.exists())
+    }
+
+    /// When it was recorded what an attempt left. `None` if it was not.
+    pub fn recorded_at(&self, attempt: &AttemptId) -> Option<Timestamp> {
+        self.load(attempt, Side::After).ok().flatten().map(|record| record.header.at)
     }
 
     /// What the scope of an attempt was before it. `None` if that was not kept.

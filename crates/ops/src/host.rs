@@ -153,6 +153,10 @@ pub trait Host {
     fn roll_back(&self, _: &RollbackJob<'_>) -> Result<Vec<FileResult>> {
         Err(no_snapshots())
     }
+    /// Records what an attempt left whose engine died. Says why that was not possible.
+    fn record_left(&self, _: &Unrecorded) -> Option<String> {
+        None
+    }
     /// Every snapshot that is kept, oldest first.
     fn kept_snapshots(&self) -> Result<Vec<KeptSnapshot>> {
         Err(no_snapshots())
@@ -161,6 +165,12 @@ pub trait Host {
     fn collect_snapshots(&self, _: &Collection) -> Result<Collected> {
         Err(no_snapshots())
     }
+    /// The private directories of sandboxed tasks that there are, each named by the end of its task's id.
+    fn private_directories(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Removes the private directories of a task.
+    fn forget_private(&self, _: &TaskId) {}
     /// Every clone in which a task works or worked, compared with its workspace.
     fn worktrees(&self, _: &Id<Attempt>) -> Result<Vec<KeptWorktree>> {
         Ok(Vec::new())
@@ -225,6 +235,21 @@ pub struct RollbackJob<'j> {
     pub is_preview: bool,
     /// It was begun before and did not end.
     pub is_repeated: bool,
+    /// From when on nothing of writ's wrote in the scope of the newest attempt, if its engine died: what was changed between
+    /// that time and the record of what the attempt left stays.
+    pub silent_since: Option<Timestamp>,
+}
+
+/// An attempt whose engine died before it recorded what the attempt left.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unrecorded {
+    pub attempt: AttemptId,
+    pub task: TaskId,
+    pub run: RunId,
+    /// The task's id in its plan.
+    pub name: String,
+    pub workspace: String,
+    pub at: Timestamp,
 }
 
 /// A snapshot that is kept.
@@ -410,6 +435,7 @@ enum Question {
     Liveness(Owner),
     AuthorEnvironment,
     Remains(Owner),
+    Left(Unrecorded),
 }
 
 /// What the host has answered so far.
@@ -423,6 +449,7 @@ pub struct HostView {
     environment: Option<AuthorEnvironment>,
     /// With the pid by which the engine is known here.
     remains: BTreeMap<Owner, (Remains, Option<u32>)>,
+    left: BTreeMap<AttemptId, Option<String>>,
     missing: RefCell<BTreeSet<Question>>,
 }
 
@@ -469,6 +496,14 @@ impl HostView {
         self.remains.get(owner).and_then(|(_, pid)| *pid).unwrap_or(owner.pid)
     }
 
+    /// Why it could not be recorded what an attempt left. The host records it before it answers.
+    pub fn left(&self, unrecorded: Unrecorded) -> Result<Option<&str>> {
+        match self.left.get(&unrecorded.attempt) {
+            Some(known) => Ok(known.as_deref()),
+            None => Err(self.want([Question::Left(unrecorded)])),
+        }
+    }
+
     /// Remembers what to ask. The error only ends the transaction; callers of the verb never see it.
     fn want(&self, questions: impl IntoIterator<Item = Question>) -> Error {
         self.missing.borrow_mut().extend(questions);
@@ -501,6 +536,10 @@ impl HostView {
                 Question::Liveness(owner) => {
                     let liveness = host.liveness(&owner);
                     self.owners.insert(owner, liveness);
+                }
+                Question::Left(unrecorded) => {
+                    let left = host.record_left(&unrecorded);
+                    self.left.insert(unrecorded.attempt, left);
                 }
                 Question::Remains(owner) => {
                     let remains = (host.settle(&owner), host.pid_here(&owner));

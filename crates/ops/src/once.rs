@@ -18,8 +18,8 @@ use crate::record::EventWriter;
 /// Old answers that one call prunes: more than the one it adds, and few enough not to be noticed.
 const PRUNED_AT_ONCE: usize = 4;
 /// How often a transaction starts again because it wants to know more of the host. Each round asks everything that
-/// the last one missed, so a few are enough.
-const LOOKS_MAX: usize = 32;
+/// the last one missed, so a few are enough; a cancel asks up to three times for each delegated run that lost its engine.
+const LOOKS_MAX: usize = 96;
 
 /// An answer, and whether it was given before.
 #[derive(Debug, Clone, PartialEq)]

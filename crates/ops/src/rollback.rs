@@ -16,9 +16,12 @@ use contract::domain::rollback::{Covered, Direction, FileResult, FileStatus, Not
 use contract::domain::run::Run;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
+use contract::domain::time::{Now, Timestamp};
 use store::Tx;
 
 use crate::error::{Error, Result};
+use crate::host::HostView;
+use crate::run::cancel::was_canceled_later;
 
 pub(crate) use journal::record;
 pub(crate) use locks::refuse_meanwhile;
@@ -34,7 +37,12 @@ pub(crate) struct Subject {
 
 impl Subject {
     /// Refused while somebody works on the task: what it will leave is not known yet.
-    pub(crate) fn load(tx: &Tx<'_>, id: &str, direction: Direction) -> Result<Self> {
+    pub(crate) fn load(
+        tx: &Tx<'_>,
+        id: &str,
+        direction: Direction,
+        (now, view): (&Now, &HostView),
+    ) -> Result<Self> {
         let task = crate::task::required(tx, id)?;
         let Some(part) = &task.part else {
             return Err(Error::new(
@@ -64,19 +72,28 @@ impl Subject {
                 "name the paths that the task may change in `writes`, and a snapshot of them is taken",
             ));
         }
-        let is_assigned = tx.last_assignment(&task.id)?.is_some_and(|open| open.ended.is_none());
-        if is_assigned || tx.has_open_attempt(&task.id)? {
-            let message = format!("`{}` is being worked on", part.spec.id);
-            return Err(Error::new(ErrorCode::WrongState, message).hint(
-                "cancel the task or wait for its end; if its engine died, `writ run --continue RUN` closes the attempt",
-            ));
-        }
         let run = crate::run::required(tx, &part.run_id)?;
+        let is_assigned = tx.last_assignment(&task.id)?.is_some_and(|open| open.ended.is_none());
+        let is_open = tx.has_open_attempt(&task.id)?;
+        if is_assigned || is_open {
+            let is_worked = is_assigned || crate::run::is_worked_by_another(&run, now, view)?;
+            return Err(not_ended(&part.spec.id, &run, is_worked));
+        }
         let all = tx.attempts_of_task(&task.id)?;
         let covered = covered(&all, direction).map_err(refusal)?;
         let is_covered = |attempt: &Attempt| covered.attempts.contains(&attempt.begun.number);
         let attempts = all.into_iter().rev().filter(is_covered).collect();
         Ok(Self { run, task, attempts, covered })
+    }
+
+    /// From when on nothing of writ's wrote in the scope of the newest attempt, if its run was canceled after its engine
+    /// had died.
+    fn silent_since(&self, tx: &Tx<'_>) -> Result<Option<Timestamp>> {
+        let Some(newest) = self.attempts.first().filter(|newest| was_canceled_later(newest)) else {
+            return Ok(None);
+        };
+        let known = tx.heartbeat_of(&newest.begun.id)?;
+        Ok(known.map(|known| known.plus(limits::ENGINE_SILENCE_MAX)))
     }
 
     pub(crate) fn ids(&self) -> Vec<AttemptId> {
@@ -91,6 +108,19 @@ impl Subject {
     pub(crate) fn name(&self) -> String {
         self.task.part.as_ref().map_or_else(String::new, |part| part.spec.id.clone())
     }
+}
+
+/// What an attempt will leave, or has left, is not known before it is closed.
+fn not_ended(name: &str, run: &Run, is_worked: bool) -> Error {
+    if is_worked {
+        let message = format!("`{name}` is being worked on");
+        return Error::new(ErrorCode::WrongState, message).hint("cancel the task or wait for its end");
+    }
+    let message = format!("`{name}` was interrupted, and nobody has decided about it yet: its engine ended");
+    let id = &run.asked.id;
+    Error::new(ErrorCode::WrongState, message).hint(format!(
+        "`writ run --continue {id}` goes on with the run, `writ cancel {id}` gives it up; after either, roll back"
+    ))
 }
 
 fn refusal(why: NotCovered) -> Error {

@@ -112,6 +112,22 @@ impl Tx<'_> {
         self.task_list(&sql, params![run.as_str()])
     }
 
+    /// The tasks of runs that have ended whose ids end in one of these. Looks at the id of every task.
+    pub fn ended_tasks_by_ends(&self, ends: &[String]) -> Result<Vec<TaskId>> {
+        let sql = "SELECT tasks.id FROM tasks JOIN runs ON runs.id = tasks.run_id
+             WHERE runs.state IN ('done', 'failed', 'canceled')";
+        let mut statement = self.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            let id: String = row.get(0)?;
+            if ends.iter().any(|end| id.ends_with(end)) {
+                found.push(TaskId::parse(&id).map_err(|_| unreadable("id", &id, &id))?);
+            }
+        }
+        Ok(found)
+    }
+
     /// The tasks of a session that have not ended well and whose failure aborts it, unless its newer runs have the same
     /// TASK. Newest first.
     pub fn aborting_tasks(&self, session_id: &str) -> Result<Vec<Task>> {

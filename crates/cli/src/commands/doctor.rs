@@ -8,6 +8,7 @@ mod sandbox;
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
+use contract::domain::epoch::Halt;
 use contract::domain::run::{DocumentKind, RunState};
 use contract::domain::text::counted;
 use ops::run::Liveness;
@@ -17,7 +18,7 @@ use serde_json::json;
 
 use crate::app::Globals;
 use crate::local::LocalCommand;
-use crate::output::Output;
+use crate::output::{Output, one_line};
 use crate::{config, host};
 
 pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::reads("doctor", Surface::Writ)];
@@ -106,6 +107,13 @@ fn configuration(config: Result<config::Config>) -> Look {
     }
 }
 
+/// Nothing is broken, but nothing is started either until somebody lifts it.
+fn halted(halt: &Halt) -> Look {
+    let reason = halt.reason.as_deref().map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();
+    let said = format!("halted by {} at {}{reason}; lift it with `writ resume-all`", halt.by, halt.at);
+    Look { warns: true, ..Look::new("halt", true, said) }
+}
+
 /// What was looked at, and whether something is damaged.
 fn store(cx: &mut Context) -> Result<(Vec<Look>, bool)> {
     let path = cx.store_path().display().to_string();
@@ -144,6 +152,7 @@ fn store(cx: &mut Context) -> Result<(Vec<Look>, bool)> {
     if !found.damage.is_empty() {
         return Ok((looks, true));
     }
+    looks.extend(ops::epoch::current(cx)?.as_ref().map(halted));
     let mut open = ops::run::list::rows(cx, Some(RunState::Running), 1000)?;
     open.extend(ops::run::list::rows(cx, Some(RunState::Submitted), 1000)?);
     // A crew works a ledger without an engine; that it is open is not a problem.

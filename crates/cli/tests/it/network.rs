@@ -100,6 +100,9 @@ fn a_task_reaches_its_hosts_and_a_denied_one_is_reported_by_name_while_others_go
         assert!(task["reason"].as_str().unwrap().contains(&denied), "{name}: {task}");
         assert_eq!(task["network"][0]["verdict"], "denied", "{name}: {task}");
     }
+    let told = of("denied")["reason"].as_str().unwrap();
+    let advice = format!("to allow it, add \"127.0.0.1:{other}\" to the task's `network_allow`");
+    assert!(told.contains(&advice), "{told}");
     for name in ["direct", "elsewhere", "datagram"] {
         assert_eq!(of(name)["status"], "failed", "{name}: {}", of(name));
     }
@@ -174,6 +177,8 @@ fn an_aop_task_names_its_hosts_in_an_extension() {
         assert_eq!(worked.status("T-1").split(' ').next(), Some(status), "{}", worked.reason("T-1"));
         let shown = cli.run(["runs", "show", "@last", "--output", "json"]).success().json();
         assert_eq!(shown["data"]["result"]["tasks"][0]["code"], code, "{shown}");
+        let advice = format!("add \"127.0.0.1:{port}\" to `task.extensions.x_network_allow`");
+        assert_eq!(worked.reason("T-1").contains(&advice), status == "failed", "{}", worked.reason("T-1"));
     }
 }
 

@@ -1,12 +1,14 @@
 //! What becomes of a task whose engine was killed, and of its files: verified, run again from the snapshot, or parked.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use contract::domain::limits;
 use serde_json::{Value, json};
 use testkit::{Cli, Signal, eventually};
 
+use crate::decisions;
 use crate::documents::{agent, aop, plan, shell, with, writ};
 use crate::read_back::trace;
 use crate::run_view::{RunView, SOON, all_gone, audit_is_clean, file, run_id};
@@ -259,4 +261,105 @@ fn a_clone_keeps_what_earlier_attempts_left() {
     assert_eq!((file(&cli, "src/first").as_str(), file(&cli, "src/second").as_str()), ("1\n", "half\n"));
     says(&cli, &run, "rerun", json!(1), &["1 file of its clone"]);
     assert_eq!(RunView::of(&cli, &run).task("edit").attempts(), ["failed", "interrupted", "succeeded"]);
+}
+
+#[test]
+fn a_run_that_is_canceled_after_its_engine_died_can_be_rolled_back_and_redone() {
+    let cli = project();
+    let run = die_in_the_middle(&cli, &editing(json!({})));
+    for words in [&["rollback", "edit"][..], &["rollback", "edit", "--preview"]] {
+        let refused = cli.run([words, &["--output", "json"]].concat()).fails_with(1).json();
+        let (said, next) = (refused["error"].to_string(), refused["suggested_action"].to_string());
+        assert!(said.contains("was interrupted") && !said.contains("is being worked on"), "{refused}");
+        assert!(next.contains(&format!("writ run --continue {run}")), "{refused}");
+    }
+    let retried = cli.run(["retry", "edit", "--no-run", "--output", "json"]).fails_with(1).json();
+    assert!(retried.to_string().contains(&format!("writ run --continue {run}")), "{retried}");
+    cli.run(["cancel", &run]).success();
+    let preview = cli.run(["rollback", "edit", "--preview", "--output", "text"]).success().stdout.clone();
+    assert!(preview.contains("restore   src/a") && preview.contains("remove    src/b"), "{preview}");
+    cli.run(["rollback", "edit"]).success();
+    assert_eq!(file(&cli, "src/a"), "before\n");
+    assert!(!cli.project().join("src/b").exists());
+    cli.run(["rollback", "edit", "--redo"]).success();
+    assert_eq!((file(&cli, "src/a"), file(&cli, "src/b")), ("half\n".to_owned(), "new\n".to_owned()));
+    audit_is_clean(&cli);
+}
+
+#[test]
+fn what_a_person_edited_between_the_end_of_an_engine_and_the_cancel_stays() {
+    let cli = project();
+    let run = die_in_the_middle(&cli, &editing(json!({})));
+    let died = Instant::now();
+    eventually(SOON, "the engine is silent", || died.elapsed() > limits::ENGINE_SILENCE_MAX);
+    fs::write(cli.project().join("src/a"), "mine\n").unwrap();
+    cli.run(["cancel", &run]).success();
+    let rolled = cli.run(["rollback", "edit", "--output", "text"]).fails_with(1).stdout.clone();
+    assert!(rolled.contains("src/a: it was changed after the engine had died"), "{rolled}");
+    assert_eq!(file(&cli, "src/a"), "mine\n");
+    assert!(!cli.project().join("src/b").exists());
+}
+
+#[test]
+fn a_run_that_was_halted_and_canceled_can_be_rolled_back() {
+    let cli = project().env("WRIT_AGENT", "ann");
+    let person = decisions::token(&cli);
+    cli.scratch().write("project/document.json", editing(json!({})).to_string());
+    let engine = cli.spawn(["run", "document.json"]);
+    eventually(SOON, "the task has begun", || cli.project().join("begun").exists());
+    let run = run_id(&engine);
+    cli.call(["halt", "--reason", "enough"]).env("WRIT_TOKEN", &person).run().success();
+    drop(engine);
+    let doctor = cli.run(["doctor", "--output", "text"]).stdout.clone();
+    assert!(
+        doctor.contains("warn halt") && doctor.contains("enough; lift it with `writ resume-all`"),
+        "{doctor}"
+    );
+    cli.run(["cancel", &run]).success();
+    cli.call(["resume-all"]).env("WRIT_TOKEN", &person).run().success();
+    assert!(!cli.run(["doctor", "--output", "text"]).stdout.contains("halt"));
+    cli.run(["rollback", "edit"]).success();
+    assert_eq!(file(&cli, "src/a"), "before\n");
+    assert!(!cli.project().join("src/b").exists());
+}
+
+#[test]
+fn a_task_that_is_canceled_after_its_engine_died_can_be_rolled_back_when_its_run_was_continued() {
+    let cli = project();
+    let run = die_in_the_middle(&cli, &editing(json!({})));
+    cli.run(["cancel", "edit"]).success();
+    let refused = cli.run(["rollback", "edit", "--output", "json"]).fails_with(1).stdout.clone();
+    assert!(refused.contains(&format!("writ run --continue {run}")), "{refused}");
+    drop(cli.run(["run", "--continue", &run]));
+    cli.run(["rollback", "edit"]).success();
+    assert_eq!(file(&cli, "src/a"), "before\n");
+}
+
+/// What a killed engine can leave of a task in a sandbox.
+fn leave_private(cli: &Cli, task: &str) -> PathBuf {
+    let root = PathBuf::from(format!("{}.sandbox", cli.db().display()));
+    let left = root.join(&task[task.len() - 12..]);
+    fs::create_dir_all(left.join("home/.cache")).unwrap();
+    left
+}
+
+#[test]
+fn private_directories_of_ended_tasks_go_when_their_run_goes_on_and_with_gc() {
+    let cli = project();
+    let first = shell("first", "true");
+    let second = with(shell("second", EDITS), json!({"depends_on": ["first"], "retry_safe": true}));
+    let run = die_in_the_middle(&cli, &plan([first, second]));
+    let shown = cli.run(["runs", "show", &run, "--output", "json"]).success().json();
+    let id = |at: usize| shown["data"]["tasks"][at]["id"].as_str().unwrap();
+    let left = leave_private(&cli, id(0));
+    // Until its run has ended, gc leaves it alone.
+    cli.run(["gc"]).success();
+    assert!(left.exists());
+    cli.run(["run", "--continue", &run]).success();
+    assert!(!left.exists());
+    let (left, other) = (leave_private(&cli, id(1)), leave_private(&cli, "task_000000000000000000"));
+    cli.run(["gc", "--dry-run"]).success();
+    assert!(left.exists());
+    cli.run(["gc"]).success();
+    assert!(!left.exists() && other.exists());
 }

@@ -76,6 +76,11 @@ fn a_denied_file_of_the_workspace_comes_with_what_would_allow_it() {
     assert!(told.contains("`Makefile`; to allow it, add \"Makefile\" to the task's `writes`"), "{told}");
     let told = reason(SRC, "echo x > /etc/writ-was-here");
     assert!(!told.contains("to allow it"), "{told}");
+    // A script with an absolute path says that path first.
+    let script = cli.project().join("agent.sh");
+    std::fs::write(&script, "#!/bin/sh\necho x > out.txt\n").unwrap();
+    let told = reason(SRC, &format!("sh {}", script.display()));
+    assert!(told.contains("`out.txt`; to allow it, add \"out.txt\" to the task's `writes`"), "{told}");
     let told =
         reason("writes = [\"src\"]\nnetwork = \"none\"", "echo 'Failed to connect to x port 1'; exit 7");
     assert!(told.contains("the network, because the task has `network = \"none\"`"), "{told}");

@@ -58,6 +58,23 @@ fn a_task_that_may_write_nothing_cannot_write_in_a_sandbox() {
 }
 
 #[test]
+fn the_author_of_a_task_is_told_what_would_allow_what_was_denied() {
+    if !has_sandbox(&writ()) {
+        return;
+    }
+    let cli = writ();
+    let files = json!({"access": {"filesystem": {"read_paths": ["."], "write_paths": ["out"]}}});
+    cli.scratch().write("project/out/a", "");
+    let worked = work(&cli, &task(&cli, "echo x > other.txt || exit 1", "enforce", files));
+    let advice = "to allow it, add \"other.txt\" to `access.filesystem.write_paths` of the TASK";
+    assert!(worked.reason("T-1").contains(advice), "{}", worked.reason("T-1"));
+    let closed = json!({"access": {"network": "NONE"}});
+    let line = "echo 'could not resolve host' >&2; exit 7";
+    let worked = work(&cli, &task(&cli, line, "enforce", closed));
+    assert!(worked.reason("T-1").contains("`access.network`"), "{}", worked.reason("T-1"));
+}
+
+#[test]
 fn a_target_without_file_access_can_neither_read_nor_write_the_workspace() {
     if !has_sandbox(&writ()) {
         return;

@@ -1,6 +1,5 @@
 //! The end of an attempt: the claim, the checks, the verdict, and what becomes of the task.
 
-use std::path::Path;
 use std::time::Duration;
 
 use contract::aee::Type;
@@ -11,7 +10,6 @@ use contract::domain::check::CheckSeen;
 use contract::domain::checkpoint::{self, Recovery};
 use contract::domain::money::MicroUsd;
 use contract::domain::rollback::Trigger;
-use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::plan::choice::{Choice, GivenUp};
 use ops::Result;
@@ -66,6 +64,8 @@ impl Dispatcher<'_> {
         let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
         let printed = printed.map(|told| format!("{told}{}", advice.unwrap_or_default()));
         live.ended.note_denied(printed.map(|told| live.hidden.one_line(&told)));
+        self.advise_on_network(task);
+        let live = self.live_mut(task);
         let returned = with_denial(returned.claim, &live.ended);
         let forced = forced_failure(&live.ended, live.timeout);
         let stopped = live.stopped;
@@ -93,20 +93,6 @@ impl Dispatcher<'_> {
             self.live_mut(task).outside = outside;
         }
         if succeeded { self.check_next(task, 0) } else { self.conclude(task) }
-    }
-
-    /// What would let the task write where it was denied, if that is in the workspace.
-    fn advice(&self, task: usize) -> Option<String> {
-        let path = Path::new(self.live[&task].denials.path()?);
-        let directory = self.directory(task);
-        let inside = directory.join(path);
-        let inside = inside.strip_prefix(directory).ok()?.to_str()?.to_owned();
-        let scope = Scope::parse(&inside, None).ok()?;
-        match inside.split('/').next() {
-            Some(".git") => Some("; `git = \"commit\"` lets the task commit".to_owned()),
-            _ if self.part(task).spec.writes.iter().any(|writes| writes.contains(&scope)) => None,
-            _ => Some(format!("; to allow it, add \"{scope}\" to the task's `writes`")),
-        }
     }
 
     /// Removes what an attempt's sandbox leaves behind.

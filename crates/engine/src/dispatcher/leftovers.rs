@@ -44,6 +44,8 @@ impl Dispatcher<'_> {
     pub(super) fn clear_all_away(&mut self) {
         self.clear_away();
         let sandbox = &self.settings.sandbox;
+        let ended = self.tasks.iter().filter(|task| task.status.is_terminal());
+        sandbox.forget_left(ended.map(|task| task.id.as_str()));
         sandbox.prepared.clear(&sandbox.root);
     }
 }

@@ -74,14 +74,9 @@ impl Dispatcher<'_> {
         if !self.settings.snapshots.has(attempt) {
             return None;
         }
-        let finished = self.about_scope(task, attempt, |subject| {
-            self.settings.snapshots.finish(&self.settings.index, subject)
-        });
-        let fault = finished.err()?;
-        Some(format!(
-            "what it left could not be recorded, so it cannot be rolled back: {}",
-            with_causes(&fault)
-        ))
+        self.about_scope(task, attempt, |subject| {
+            self.settings.snapshots.record_left(&self.settings.index, subject)
+        })
     }
 
     /// Whether attempts of the task are rolled back when they fail.
@@ -205,12 +200,7 @@ impl Dispatcher<'_> {
         }
     }
 
-    fn about_scope<A>(
-        &self,
-        task: usize,
-        attempt: &AttemptId,
-        then: impl FnOnce(&Subject<'_>) -> std::result::Result<A, Fault>,
-    ) -> std::result::Result<A, Fault> {
+    fn about_scope<A>(&self, task: usize, attempt: &AttemptId, then: impl FnOnce(&Subject<'_>) -> A) -> A {
         let scopes = self.wants(task).map(|wants| wants.scopes).unwrap_or_default();
         then(&Subject {
             attempt,

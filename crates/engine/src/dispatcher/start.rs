@@ -14,6 +14,7 @@ use contract::domain::confinement::{GitUse, SandboxMode};
 use contract::domain::crew::budget::Delegated;
 use contract::domain::id::mint;
 use contract::domain::limits;
+use contract::domain::run::DocumentKind;
 use contract::domain::status::Status;
 use ops::Result;
 use ops::aop_event::AopEvent;
@@ -283,7 +284,7 @@ impl Dispatcher<'_> {
             seen: Vec::new(),
             outside: None,
             recorder: None,
-            denials: Denials::default(),
+            denials: Denials::of_aop(self.run.asked.kind == DocumentKind::AopTask),
             took_over,
             snapshot,
             withheld: Vec::new(),

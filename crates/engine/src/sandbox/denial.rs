@@ -48,6 +48,7 @@ pub(crate) enum Network {
 pub(crate) struct Denials {
     line: Vec<u8>,
     network: Network,
+    is_aop: bool,
     first: Option<Denied>,
 }
 
@@ -59,6 +60,11 @@ enum Denied {
 }
 
 impl Denials {
+    /// Of a task that is an AOP TASK, whose author knows other words than that of a plan.
+    pub(crate) fn of_aop(is_aop: bool) -> Self {
+        Self { is_aop, ..Self::default() }
+    }
+
     /// Where the network is not open, one that cannot be reached was denied.
     pub(crate) fn watch_network(&mut self, network: Network) {
         self.network = network;
@@ -106,6 +112,10 @@ impl Denials {
             Denied::Path(path) => format!("`{path}`"),
             Denied::PathUnknown => "path unknown".to_owned(),
             Denied::Network => match self.network {
+                Network::Closed if self.is_aop => {
+                    "the network, because the TASK's `access.network` or its agent's `network_access` is NONE"
+                        .to_owned()
+                }
                 Network::Closed => "the network, because the task has `network = \"none\"`".to_owned(),
                 Network::Open | Network::Proxied => {
                     "the network can be reached only through HTTP_PROXY and HTTPS_PROXY".to_owned()
@@ -126,18 +136,34 @@ fn says(line: &str, phrases: &[&str]) -> bool {
     phrases.iter().any(|phrase| lower.contains(phrase))
 }
 
-/// A quoted text first, because it may be relative and may have spaces; else a word with a slash.
+/// A quoted text first, because it may be relative and may have spaces; else a word with a slash; else what is named right
+/// before the denial.
 fn path_in(line: &str) -> Option<String> {
+    let told = without_script(line);
     for (open, close) in [('\'', '\''), ('"', '"'), ('`', '`'), ('‘', '’')] {
-        let quoted = line.split_once(open).and_then(|(_, rest)| rest.split_once(close));
+        let quoted = told.split_once(open).and_then(|(_, rest)| rest.split_once(close));
         if let Some((path, _)) = quoted.filter(|(path, _)| !path.is_empty()) {
             return Some(path.to_owned());
         }
     }
     let is_edge = |c: char| matches!(c, ':' | ',' | ';' | '(' | ')' | '[' | ']');
-    let words = line.split_whitespace().map(|word| word.trim_matches(is_edge));
+    // A program that says its own path says what it is about behind it.
+    let relative = relative_in(line);
+    let is_program = |at: usize, word: &str| at == 0 && word.ends_with(':') && relative.is_some();
+    let words = told.split_whitespace().enumerate().filter(|(at, word)| !is_program(*at, word));
+    let words = words.map(|(_, word)| word.trim_matches(is_edge));
     let absolute = words.filter(|word| word.contains('/')).max_by_key(|word| word.starts_with('/'));
-    absolute.map(str::to_owned).or_else(|| relative_in(line))
+    absolute.map(str::to_owned).or(relative)
+}
+
+/// What a shell says behind the name of its script and the number of the line: `DIR/agent.sh: 2: …`, or `line 2: …`.
+fn without_script(line: &str) -> &str {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let behind = |(at, _): (usize, &str)| {
+        let (number, rest) = line[at + 2..].split_once(": ")?;
+        is_number(number.strip_prefix("line ").unwrap_or(number)).then_some(rest)
+    };
+    line.match_indices(": ").find_map(behind).unwrap_or(line)
 }
 
 /// Shells name a file right before what happened to it: `sh: 1: cannot create Makefile: Read-only file system`.
@@ -182,6 +208,13 @@ mod tests {
             ("mv: cannot move '.git' to 'x': Device or resource busy", Some(".git")),
             ("sh: 1: cannot create Makefile: Read-only file system", Some("Makefile")),
             ("bash: line 1: nope: Read-only file system", Some("nope")),
+            ("/tmp/h/agent.sh: 2: cannot create out.txt: Read-only file system", Some("out.txt")),
+            ("/tmp/h/agent.sh: line 2: out.txt: Read-only file system", Some("out.txt")),
+            ("./a b/agent.sh: 12: cannot create /etc/x: Permission denied", Some("/etc/x")),
+            ("/tmp/h/agent.sh: 3: ./tool: Permission denied", Some("./tool")),
+            ("/usr/bin/tool: out.txt: Permission denied", Some("out.txt")),
+            ("/etc/x: Permission denied", Some("/etc/x")),
+            ("/tmp/h/agent.sh: 2: Permission denied", None),
             ("Error: Permission denied (os error 13)", None),
             ("git: fatal: Permission denied", None),
             ("sh: 1: Permission denied", None),
@@ -206,6 +239,10 @@ mod tests {
             denials.push(printed);
             denials.told()
         };
+        let mut of_aop = Denials::of_aop(true);
+        of_aop.watch_network(Network::Closed);
+        of_aop.push(b"could not resolve host");
+        assert!(of_aop.told().is_some_and(|told| told.contains("`access.network`")));
         let unreachable = b"connect: Network is unreachable\n";
         assert_eq!(told(Network::Open, unreachable), None);
         assert!(told(Network::Proxied, unreachable).is_some_and(|told| told.contains("HTTPS_PROXY")));

@@ -79,6 +79,23 @@ impl SandboxSettings {
         self.remove(&directory);
     }
 
+    /// Removes what killed engines left of these tasks, which have ended.
+    pub fn forget_left<'t>(&self, ended: impl IntoIterator<Item = &'t str>) {
+        let left = self.names();
+        // Mostly there is nothing.
+        if !left.is_empty() {
+            let is_left = |task: &&str| left.iter().any(|name| name == end_of(task, TASK_NAME_LENGTH));
+            ended.into_iter().filter(is_left).for_each(|task| self.forget(task));
+        }
+    }
+
+    /// The names of the private directories that there are: each the end of an id.
+    pub fn names(&self) -> Vec<String> {
+        let entries = self.root.read_dir().into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        names.filter(|name| name.len() == TASK_NAME_LENGTH).collect()
+    }
+
     /// Removes the temporary files of an attempt that has ended.
     pub fn forget_attempt(&self, task: &str, attempt: &str) {
         let private = self.private_of_attempt(task, attempt).with_socket();

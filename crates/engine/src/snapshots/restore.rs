@@ -7,12 +7,12 @@ use std::path::Path;
 
 use contract::domain::attempt::AttemptId;
 use contract::domain::rollback::{
-    Change, Direction, FileResult, FileStatus, Node, Span, Tree, changes, decide, redone, text,
+    Change, Direction, FileAction, FileResult, FileStatus, Node, Span, Tree, changes, decide, redone, text,
 };
 use contract::domain::scope::Scope;
 use contract::domain::time::Timestamp;
 
-use super::objects::{Bounds, Objects};
+use super::objects::{Bounds, Objects, digest_of};
 use super::place::Place;
 use super::record::Side;
 use super::take::{Seen, current};
@@ -98,6 +98,9 @@ pub struct Between {
 /// Why a path is left that a limit kept out of the snapshot.
 pub(crate) const NOT_TAKEN: &str = "its content was not taken in before the task began";
 
+/// Why a path is left that is neither as the task left it nor as it was before.
+const CHANGED: &str = "it changed since the task ended";
+
 /// File systems note times by a coarse clock.
 const TIME_SLACK_MS: i64 = 50;
 
@@ -150,6 +153,9 @@ impl Snapshots {
         let objects = if job.is_preview { self.objects_as_they_are()? } else { self.objects()? };
         let bounds = bounds(self.file_bytes_max);
         let mut items = items(index, &place, job, changes, &bounds)?;
+        for item in items.iter_mut().filter(|item| item.is_planned()) {
+            leave_unseen_edits(&place, &bounds, item);
+        }
         for item in items.iter_mut().filter(|item| item.is_planned()) {
             leave_later_edits(job.between, item);
         }
@@ -251,7 +257,7 @@ fn item(path: Vec<u8>, change: Change, now: &Seen, is_repeated: bool) -> Item {
         decision.status = FileStatus::Done;
     }
     let reason = match decision.status {
-        FileStatus::Conflict => Some("it changed since the task ended".to_owned()),
+        FileStatus::Conflict => Some(CHANGED.to_owned()),
         _ if change.is_broken => Some(
             "somebody else changed it between two attempts; only the later change is taken back".to_owned(),
         ),
@@ -271,6 +277,21 @@ fn is_half_way(change: &Change, now: Option<&Node>) -> bool {
         _ => false,
     };
     change.before.iter().chain(&change.after).any(is_open)
+}
+
+/// Who has a file mapped can change it without changing its times, so the content of what is about to be replaced or removed
+/// is read again, whatever the index knows about it.
+fn leave_unseen_edits(place: &Place, bounds: &Bounds, item: &mut Item) {
+    let (Some(Node::File { digest, .. }), Some(_)) = (item.change.after, &item.stat) else { return };
+    if item.result.action == FileAction::Mode {
+        return;
+    }
+    let read = place.spot(&item.path).and_then(|spot| spot.open()).and_then(|file| digest_of(&file, bounds));
+    match read {
+        Ok((found, _)) if found == digest => {}
+        Ok(_) => item.end(FileStatus::Conflict, CHANGED),
+        Err(error) => item.end(FileStatus::Failed, error.to_string()),
+    }
 }
 
 /// A file that was changed while no engine worked is somebody else's. Of what is gone, and of directories, nobody can tell

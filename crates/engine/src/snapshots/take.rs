@@ -18,6 +18,7 @@ use super::place::Place;
 use super::record::{Header, Record, Side};
 use super::{Fault, Snapshots, bounds, repositories};
 use crate::index::{How, Index, Partial, Stat};
+use crate::launcher::with_causes;
 
 /// Whose scope is looked at, and where.
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +88,16 @@ impl Snapshots {
         let tree = if is_same { Tree::new() } else { tree };
         let contents = Contents { tree, ignored: Vec::new(), is_same };
         self.write(&subject, Side::After, contents, Taken::default())
+    }
+
+    /// The same for somebody who keeps a note with the attempt where it is not possible: a rollback then only knows that it
+    /// does not know.
+    pub fn record_left(&self, index: &Index, subject: &Subject<'_>) -> Option<String> {
+        let fault = if self.has(subject.attempt) { self.finish(index, subject).err()? } else { return None };
+        Some(format!(
+            "what it left could not be recorded, so it cannot be rolled back: {}",
+            with_causes(&fault)
+        ))
     }
 
     fn write(

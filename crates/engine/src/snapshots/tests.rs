@@ -1,6 +1,7 @@
 //! Random trees and random changes: after a rollback the task's are gone, everybody else's stay, and a redo brings them back.
 
 mod edits;
+mod mapped;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -315,7 +315,7 @@ fn other_processes_and_the_kernel_cannot_be_reached() {
     }
     // Each of them would fail with another error, or not at all, without the filter.
     let ways = [("trace", "1"), ("io_uring", ""), ("keys", ""), ("bpf", ""), ("users", ""), ("clone", "")];
-    for (way, word) in ways {
+    for (way, word) in ways.into_iter().chain([("secret memory", "")]) {
         let outcome = world.escape(way, word);
         assert_eq!(
             outcome.printed,
@@ -334,6 +334,22 @@ fn other_processes_and_the_kernel_cannot_be_reached() {
     assert_ne!(Path::new(own.trim()), fs::read_link("/proc/self/ns/ipc").unwrap());
     let status = world.run("grep -E '^(NoNewPrivs|Seccomp):' /proc/self/status | tr -d '\\t '").printed;
     assert_eq!(status, "NoNewPrivs:1\nSeccomp:2\n");
+}
+
+#[test]
+fn disks_and_terminals_of_the_machine_cannot_be_opened_and_ordinary_devices_can() {
+    if !has_sandbox() {
+        return;
+    }
+    let world = World::new();
+    let hidden = "for f in /dev/tty[01] /dev/ttyS0 /dev/console /dev/vcs* /dev/hvc* /dev/loop[0-9]* /dev/input/*; do \
+                  test -e $f || continue; timeout 5 sh -c ': < $1' - $f 2> /dev/null && echo $f; done; true";
+    assert_eq!(world.run(hidden).printed, "");
+    let usual = "set -e; for f in null zero full random urandom; do head -c 1 /dev/$f | wc -c; : > /dev/$f; done; \
+                 test -e /dev/ptmx && test -r /dev/tty && readlink /dev/fd; python3 -c 'import os; os.openpty()'";
+    let outcome = world.run(&format!("command -v python3 > /dev/null || alias python3=true; {usual}"));
+    assert_eq!(outcome.printed, "0\n1\n1\n1\n1\n/proc/self/fd\n", "{:?}", outcome.fault);
+    assert_eq!(outcome.exit, Some(Exit::Code(0)));
 }
 
 #[test]

@@ -79,10 +79,22 @@ fn collect_all(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<A
             break;
         }
     }
+    remove_private(cx)?;
     let request_id = Some(key.request_id.as_str().to_owned());
     // While somebody takes one or rolls back, they stay until the next call.
     let snapshots = crate::snapshots::gc::collect(cx, false).ok();
     Ok(Reply { answer: Answer { dry_run: false, request_id, done: total, snapshots }, replayed })
+}
+
+/// Removes the private directories that killed engines left of tasks whose runs have ended.
+fn remove_private(cx: &mut Context) -> Result<()> {
+    let host = cx.host();
+    let names = host.private_directories();
+    if !names.is_empty() {
+        let ended = cx.store.read()?.ended_tasks_by_ends(&names)?;
+        ended.iter().for_each(|task| host.forget_private(task));
+    }
+    Ok(())
 }
 
 pub fn preview(cx: &mut Context, request: &Request) -> Result<Answer> {

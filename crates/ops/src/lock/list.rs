@@ -8,6 +8,7 @@ use contract::domain::task::TaskId;
 use contract::operator::fencing::Refused;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use store::Tx;
 
 use super::{LockView, view};
 use crate::context::Context;
@@ -67,7 +68,11 @@ pub fn taken(cx: &mut Context, token: i64) -> Result<Option<String>> {
 /// The lock of another task under which somebody may have written what this task had locked, after its locks were taken
 /// from it.
 pub fn lost_to(cx: &mut Context, task: &TaskId) -> Result<Option<Held>> {
-    let tx = cx.store.read()?;
+    lost_in(&cx.store.read()?, task)
+}
+
+/// The same inside a transaction.
+pub(crate) fn lost_in(tx: &Tx<'_>, task: &TaskId) -> Result<Option<Held>> {
     let own = tx.lock_history_of_task(task, limits::LIST_ROWS_MAX)?;
     let Some(last) = own.first().map(|lock| lock.token) else { return Ok(None) };
     let own: Vec<Held> = own.into_iter().filter(|lock| lock.token == last).collect();

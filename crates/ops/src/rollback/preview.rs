@@ -43,13 +43,19 @@ pub struct Answer {
 pub fn preview(cx: &mut Context, request: &Request) -> Result<Answer> {
     let direction = request.direction();
     let id = cx.task_id(None, &request.task)?;
-    let subject = Subject::load(&cx.store.read()?, &id, direction)?;
+    let now = cx.clock.now();
+    let (subject, silent_since) = cx.read_viewing(|tx, view| {
+        let subject = Subject::load(tx, &id, direction, (&now, view))?;
+        let silent_since = subject.silent_since(tx)?;
+        Ok((subject, silent_since))
+    })?;
     let files = cx.host().roll_back(&RollbackJob {
         root: &subject.run.asked.workspace,
         attempts: &subject.ids(),
         direction,
         is_preview: true,
         is_repeated: subject.covered.unfinished.is_some(),
+        silent_since,
     })?;
     let (files, files_not_listed) = listed(files);
     Ok(Answer {

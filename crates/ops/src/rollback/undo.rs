@@ -97,7 +97,12 @@ fn undo_all(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answ
 fn carry_out(cx: &mut Context, key: &Key, request: &Request) -> Result<(Subject, Vec<FileResult>)> {
     let direction = request.direction();
     let id = cx.task_id(Some(key), &request.task)?;
-    let subject = Subject::load(&cx.store.read()?, &id, direction)?;
+    let now = cx.clock.now();
+    let (subject, silent_since) = cx.read_viewing(|tx, view| {
+        let subject = Subject::load(tx, &id, direction, (&now, view))?;
+        let silent_since = subject.silent_since(tx)?;
+        Ok((subject, silent_since))
+    })?;
     let host = cx.host();
     let scopes = host.snapshot_scopes(&subject.ids())?;
     let owner = host.owner();
@@ -108,6 +113,7 @@ fn carry_out(cx: &mut Context, key: &Key, request: &Request) -> Result<(Subject,
         direction,
         is_preview: false,
         is_repeated: subject.covered.unfinished.is_some(),
+        silent_since,
     });
     match rolled {
         Ok(files) => Ok((subject, files)),
@@ -130,7 +136,7 @@ fn begin(
     let tx = cx.store.begin()?;
     let now = cx.clock.now();
     let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller: &key.caller, view };
-    let subject = Subject::load(&tx, judged.task.id.as_str(), direction)?;
+    let subject = Subject::load(&tx, judged.task.id.as_str(), direction, (&now, view))?;
     if subject.covered != judged.covered {
         let message = "the task was changed meanwhile; nothing was rolled back";
         return Err(

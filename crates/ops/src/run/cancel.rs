@@ -1,14 +1,11 @@
 //! Cancels a run or a task.
 
+mod attempts;
 mod delegated;
 mod end;
 
-use contract::aop::Code;
-use contract::aop::response::FinalSignal;
-use contract::domain::attempt::{AttemptState, Outcome};
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
-use contract::domain::crew::budget::Spent;
 use contract::domain::run::{Run, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task};
@@ -20,9 +17,10 @@ use crate::context::{Context, Key};
 use crate::error::{Error, Result};
 use crate::names::is_run;
 use crate::once::Reply;
-use crate::record::{About, EventWriter};
+use crate::record::EventWriter;
 use crate::verb::{Function, Surface, Verb, WhileHalted};
 
+pub(crate) use attempts::was_canceled_later;
 pub(crate) use delegated::with_children_except;
 pub use delegated::{delegated, reason_of};
 
@@ -128,7 +126,7 @@ fn cancel_one(work: &mut EventWriter<'_, '_>, run: &Run, reason: Option<&str>) -
             move_to_canceled(work, task, reason)?;
         }
     }
-    end_attempts(work, run)?;
+    attempts::end(work, run)?;
     let result = Some(end::result(work, run, reason)?);
     let moved =
         Change::RunMoved { run_id: run.asked.id.clone(), from: run.state, to: RunState::Canceled, result };
@@ -156,28 +154,6 @@ fn cancel_task(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<A
         }
         Ok(Answer { id, state: "canceled".to_owned() })
     })
-}
-
-/// Ends the attempts of an engine that died: no attempt of an ended run may look as if it still ran. Its locks
-/// stay until their lease ends, because its children may take a moment longer to end than it did.
-fn end_attempts(work: &mut EventWriter<'_, '_>, run: &Run) -> Result<()> {
-    for attempt in work.tx.open_attempts(&run.asked.id)? {
-        let outcome = Box::new(Outcome {
-            code: Some(Code::Unknown.as_str().to_owned()),
-            rule: Some("canceled".to_owned()),
-            message: "canceled after its engine had ended".to_owned(),
-            final_signal: Some(FinalSignal::Aborted),
-            ..Outcome::default()
-        });
-        let state = AttemptState::Interrupted;
-        let about = About { task_id: Some(attempt.begun.task_id.clone()), ..super::about(run) };
-        let ended = Change::AttemptEnded { attempt_id: attempt.begun.id, state, outcome };
-        work.change(&about, &format!("Attempt {}", state.as_str()), &ended)?;
-        let task = crate::task::required(work.tx, attempt.begun.task_id.as_str())?;
-        let is_model_free = task.part.as_ref().is_some_and(|part| part.spec.is_model_free());
-        crate::crew::grants::book(work, &task, Spent::default().or_nothing_if(is_model_free))?;
-    }
-    Ok(())
 }
 
 fn move_to_canceled(work: &mut EventWriter<'_, '_>, mut task: Task, reason: &str) -> Result<()> {

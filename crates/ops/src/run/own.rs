@@ -52,7 +52,9 @@ fn take_viewing(
     if let Some(other) = held_by_another(&tx, (&run, owner), &now, view)? {
         return Ok(other);
     }
-    keep_last_signs(&tx, (&run, owner), &now)?;
+    if run.owner.as_ref() != Some(owner) {
+        keep_last_signs(&tx, &run, &now)?;
+    }
     let about = super::about(&run);
     let taken = Change::RunOwned { run_id: run_id.clone(), owner: owner.clone() };
     let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller, view };
@@ -70,12 +72,10 @@ fn take_viewing(
     Ok(Owned::Mine(Box::new(run)))
 }
 
-/// Keeps when the attempts of the engine that had the run were last known to be worked: its lease is about to be replaced.
-fn keep_last_signs(tx: &Tx<'_>, (run, owner): (&Run, &Owner), now: &Now) -> Result<()> {
+/// Keeps when the attempts of the engine that had the run were last known to be worked: its lease is about to be replaced,
+/// or ends with the run.
+pub(super) fn keep_last_signs(tx: &Tx<'_>, run: &Run, now: &Now) -> Result<()> {
     let (Some(before), Some(lease)) = (&run.owner, &run.owner_lease) else { return Ok(()) };
-    if before == owner {
-        return Ok(());
-    }
     let renewed_at = lease.renewed_at(now, limits::OWNER_LEASE);
     for attempt in tx.open_attempts(&run.asked.id)? {
         let id = &attempt.begun.id;

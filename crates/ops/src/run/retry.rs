@@ -65,7 +65,7 @@ pub fn retry(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ans
             Target::Run(id) => (super::find(work.tx, id)?.asked.id, None),
             Target::Task(id) => {
                 let task = crate::task::required(work.tx, id)?;
-                (run_of(&task)?, Some(task))
+                (run_of(work, &task)?, Some(task))
             }
         };
         let run = super::required(work.tx, &run_id)?;
@@ -104,7 +104,7 @@ fn can_be_retried(task: &Task) -> bool {
 }
 
 /// The run of a task that can be retried.
-fn run_of(task: &Task) -> Result<RunId> {
+fn run_of(work: &EventWriter<'_, '_>, task: &Task) -> Result<RunId> {
     let Some(part) = &task.part else {
         return Err(Error::new(ErrorCode::WrongState, "the task is not part of a run")
             .hint("begin it again with `writ task begin`"));
@@ -112,7 +112,13 @@ fn run_of(task: &Task) -> Result<RunId> {
     if !can_be_retried(task) {
         let message =
             format!("the task is {}; only a failed, canceled or parked one is retried", task.status);
-        return Err(Error::new(ErrorCode::WrongState, message).details(json!({"status": task.status})));
+        let error = Error::new(ErrorCode::WrongState, message).details(json!({"status": task.status}));
+        let run = super::required(work.tx, &part.run_id)?;
+        let is_interrupted = task.status == Status::InProgress
+            && work.tx.has_open_attempt(&task.id)?
+            && !super::is_worked_by_another(&run, work.now, work.view)?;
+        let hint = format!("its engine ended; `writ run --continue {}` goes on", part.run_id);
+        return Err(if is_interrupted { error.hint(hint) } else { error });
     }
     Ok(part.run_id.clone())
 }

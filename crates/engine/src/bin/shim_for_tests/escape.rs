@@ -29,6 +29,7 @@ pub(crate) fn escape(way: &str, word: &str) -> ExitCode {
         "io_uring" => call(libc::SYS_io_uring_setup, [1, 0, 0]),
         "keys" => call(libc::SYS_keyctl, [0, -3, 0]),
         "bpf" => call(libc::SYS_bpf, [0, 0, 0]),
+        "secret memory" => call(libc::SYS_memfd_secret, [0, 0, 0]),
         "users" => call(libc::SYS_unshare, [libc::CLONE_NEWUSER, 0, 0]),
         "clone" => call(libc::SYS_clone, [libc::CLONE_NEWUSER, 0, 0]),
         "clone3" => call(libc::SYS_clone3, [0, 0, 0]),

@@ -9,9 +9,10 @@ use contract::domain::limits::SANDBOX_TMPFS_BYTES_MAX;
 use rustix::thread::UnshareFlags;
 
 use super::child::Barrier;
+use super::devices::{self, Devices};
 use super::files::{self, Wanted};
 use super::mounts::{self, Cover};
-use super::{Part, Reach, Sandbox, SandboxInForce, devices, sockets, syscalls};
+use super::{Part, Reach, Sandbox, SandboxInForce, sockets, syscalls};
 
 const TEMPORARY: &str = "/tmp";
 const SHARED_MEMORY: &str = "/dev/shm";
@@ -29,12 +30,12 @@ const PID_MAX_SINCE: (u32, u32) = (6, 14);
 pub(in crate::supervisor) struct CommonMounts {
     /// Directories that are empty and only in memory.
     covered: Vec<PathBuf>,
-    /// Whether all disks are hidden.
-    disks: Result<(), String>,
+    /// Whether all disks and terminals are hidden.
+    devices: Result<(), String>,
 }
 
 impl CommonMounts {
-    /// Covers directories that others use too, and hides disks.
+    /// Covers directories that others use too, and hides disks and terminals.
     fn make(keeps: &[PathBuf], bytes_max: u64) -> Result<Self, String> {
         let mut covered = Vec::new();
         let mut cover = |directory: &Path, kind: Cover| {
@@ -57,10 +58,8 @@ impl CommonMounts {
             cover(Path::new(TERMINALS), Cover::Veil)?;
         }
         // One that cannot be hidden is no reason to hide nothing else.
-        let disks = devices::disks().iter().try_for_each(|disk| {
-            mounts::hide_file(disk).map_err(|error| format!("{}: {error}", disk.display()))
-        });
-        Ok(Self { covered, disks })
+        let devices = hide_devices(&Devices::look());
+        Ok(Self { covered, devices })
     }
 
     /// The same before a task is known.
@@ -77,6 +76,22 @@ impl CommonMounts {
         };
         sandbox.limits.memory_bytes_max >= SANDBOX_TMPFS_BYTES_MAX && !covered.into_iter().any(is_touched)
     }
+}
+
+/// Hides devices by a mount for each, or, where fewer others are left than are hidden, keeps those by a mount for each and lets
+/// nobody open any other device.
+fn hide_devices(devices: &Devices) -> Result<(), String> {
+    let Devices { hidden, others } = devices;
+    let directory = Path::new(devices::DIRECTORY);
+    let is_closed = hidden.len() > others.len()
+        && others.iter().try_for_each(|path| mounts::pin(path)).is_ok()
+        && mounts::forbid_devices(directory).is_ok();
+    // What is in a directory that was kept can still be opened.
+    let is_open = |path: &&PathBuf| !is_closed || others.iter().any(|other| path.starts_with(other));
+    hidden
+        .iter()
+        .filter(is_open)
+        .try_for_each(|path| mounts::hide(path, &[]).map_err(|error| format!("{}: {error}", path.display())))
 }
 
 /// The system's own list of name servers is often in a directory that will be covered.
@@ -228,15 +243,15 @@ fn lay_mounts(
     keeps.sort();
     let bytes_max = sandbox.limits.memory_bytes_max.min(SANDBOX_TMPFS_BYTES_MAX);
     let common = common.map_or_else(|| CommonMounts::make(&keeps, bytes_max), Ok);
-    let covered = common.and_then(|CommonMounts { covered, disks }| {
-        cover_temporary(covered, &keeps, writes, bytes_max).map(|in_memory| (in_memory, disks))
+    let covered = common.and_then(|CommonMounts { covered, devices }| {
+        cover_temporary(covered, &keeps, writes, bytes_max).map(|in_memory| (in_memory, devices))
     });
-    let (in_memory, disks) = match covered {
+    let (in_memory, devices) = match covered {
         Ok(covered) => covered,
         Err(reason) => return Mounted::refused(&reason),
     };
     let part = |done: Result<(), String>| done.err().map_or(Part::On, Part::Refused);
-    let store = part(hide_all(sandbox, &keeps).and(disks));
+    let store = part(hide_all(sandbox, &keeps).and(devices));
     let sockets = part(match bound {
         None => Err("too many sockets are open on this machine".to_owned()),
         Some(bound) => {

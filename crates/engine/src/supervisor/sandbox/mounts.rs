@@ -21,6 +21,7 @@ const VEIL: &str = "/run/.writ-veil";
 const VEIL_DIRECTORY: &str = "/run/.writ-veils";
 const VEIL_DIRECTORY_MODE: u32 = 0o111;
 const MOUNT_ATTR_RDONLY: u64 = 1;
+const MOUNT_ATTR_NODEV: u64 = 4;
 
 /// What the new directory over another one is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -192,10 +193,19 @@ struct Attributes {
     users: u64,
 }
 
-/// Sets one flag and leaves the others, which a remount would have to repeat.
 fn make_read_only(path: &Path, depth: Depth) -> io::Result<()> {
+    set_flag(path, MOUNT_ATTR_RDONLY, depth)
+}
+
+/// Lets nobody open a device of this mount. An error if the path is none.
+pub(super) fn forbid_devices(path: &Path) -> io::Result<()> {
+    set_flag(path, MOUNT_ATTR_NODEV, Depth::This)
+}
+
+/// Sets one flag and leaves the others, which a remount would have to repeat.
+fn set_flag(path: &Path, flag: u64, depth: Depth) -> io::Result<()> {
     let name = CString::new(path.as_os_str().as_bytes())?;
-    let attributes = Attributes { set: MOUNT_ATTR_RDONLY, clear: 0, propagation: 0, users: 0 };
+    let attributes = Attributes { set: flag, clear: 0, propagation: 0, users: 0 };
     let flags = if depth == Depth::Whole { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: the kernel reads the name and the attributes, which outlive the call, and writes nothing.
     let done = unsafe {

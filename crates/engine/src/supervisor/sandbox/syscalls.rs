@@ -38,6 +38,8 @@ const REFUSED: &[c_long] = &[
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
+    // Memory that no list of the process shows, so that no limit counts it.
+    libc::SYS_memfd_secret,
     // The machine.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
