@@ -138,7 +138,10 @@ impl Dispatcher<'_> {
             others: &others,
             fold: watch.fold,
         };
-        let outside = judge(&interval, changed.iter().map(String::as_str));
+        let mut outside = judge(&interval, changed.iter().map(String::as_str));
+        if self.part(task).spec.files.writes_only {
+            outside.forbid_undeclared();
+        }
         Ok(Outside { not_seen, ..outside })
     }
 
