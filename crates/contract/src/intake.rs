@@ -1,5 +1,6 @@
 //! Turns a submitted document of any contract into a plan.
 
+mod bounds;
 mod checks;
 mod from_aee;
 mod from_aop;

@@ -160,6 +160,9 @@ pub struct FileAccess {
     /// They write nothing there. Without it, a task that names no `writes` may write everywhere.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub writes_nothing: bool,
+    /// A change outside what they may write fails the task, unless it may be another task's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub writes_only: bool,
     /// What they can read of it, besides what they may write. `None`: everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reads: Option<Vec<Scope>>,

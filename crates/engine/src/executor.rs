@@ -70,6 +70,11 @@ pub(crate) trait Executor: Send + Sync {
         false
     }
 
+    /// Whether it can be told which model to use.
+    fn takes_model(&self) -> bool {
+        true
+    }
+
     /// The longest pause before the next attempt that a failed one can ask for.
     fn retry_after_max(&self) -> Duration;
 
@@ -143,6 +148,11 @@ pub(crate) trait Reader {
     /// What it wants done after what it has read.
     fn wishes(&mut self) -> Wishes {
         Wishes::default()
+    }
+
+    /// What people should know about the lines since the last call, each as `CODE: reason`.
+    fn warnings(&mut self) -> Vec<String> {
+        Vec::new()
     }
 
     /// Takes the digest of the workspace that it wished for; `None` if there is none.

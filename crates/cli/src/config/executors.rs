@@ -10,8 +10,9 @@ use contract::finding::Findings;
 use contract::json::{Map as Fields, Value};
 use contract::plan::executor::Pattern;
 use contract::plan::{ExecutorKind, ExecutorName};
+use contract::shape::check::nearest;
 use contract::shape::{List, Map, NON_BLANK, Object, Shape, TEXT, Text, UNBOUNDED, Unknown, optional};
-use engine::{Configured, Permissions};
+use engine::{Configured, PLACEHOLDERS, Permissions};
 use ops::Result;
 
 use super::{CREDENTIALS, Config, ENDPOINTS, invalid};
@@ -160,6 +161,9 @@ fn read(table: &Table<'_>, findings: &mut Findings) -> Option<Configured> {
     if let Some(words) = table.fields.get("command").and_then(Value::as_array) {
         executor.command = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
     }
+    if kind == ExecutorKind::Template {
+        placeholders(&executor.command, &at("command"), findings);
+    }
     let needs_command = built_in.is_none() && kind != ExecutorKind::Shell;
     if needs_command && executor.command.is_empty() {
         findings.push(at("command"), "missing", format!("an executor of kind `{kind}` needs a command"));
@@ -199,6 +203,28 @@ fn read(table: &Table<'_>, findings: &mut Findings) -> Option<Configured> {
     executor.is_v1_only = versions.is_some_and(|versions| !versions.iter().any(|version| version == "2"));
     executor.is_model_free |= table.fields.get("model_free").and_then(Value::as_bool) == Some(true);
     Some(executor)
+}
+
+/// Refuses words in braces that look like a placeholder and are none. JSON and text with spaces are left alone.
+fn placeholders(command: &[String], at: &str, findings: &mut Findings) {
+    let known = || PLACEHOLDERS.iter().map(|(name, _)| name.trim_matches(['{', '}']));
+    let listed = || PLACEHOLDERS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    for (index, word) in command.iter().enumerate() {
+        for rest in word.split('{').skip(1) {
+            let Some((name, _)) = rest.split_once('}') else { continue };
+            let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+            if !is_name || known().any(|known| known == name) {
+                continue;
+            }
+            let message = match nearest(name, known()) {
+                Some(near) => format!("unknown placeholder `{{{name}}}`; did you mean `{{{near}}}`?"),
+                // In a longer word it may be a language's own, such as awk's `{print}`.
+                None if word.len() > name.len() + "{}".len() => continue,
+                None => format!("unknown placeholder `{{{name}}}`; use one of {}", listed()),
+            };
+            findings.push(format!("{at}[{index}]"), "placeholder", message);
+        }
+    }
 }
 
 fn silence(text: &str, at: &str, findings: &mut Findings) -> Option<Duration> {

@@ -442,6 +442,36 @@ fn an_executor_that_reads_only_v1_gets_a_v1_prompt_and_the_log_says_so() {
     assert!(events.iter().any(|event| event.contains("TARGET_V1_ONLY")), "{events:?}");
 }
 
+#[test]
+fn a_v1_executor_without_a_closing_word_has_done_only_a_part_whichever_way_it_is_known_to_be_v1() {
+    let warning = "the text does not end with SUCCESS or FAIL and counts as a partial success";
+    for (script, expected) in [
+        ("echo all is well", json!(["done", "PARTIAL_SUCCESS", null, [warning]])),
+        ("echo SUCCESS", json!(["done", "SUCCESS", null, null])),
+        ("echo FAIL", json!(["failed", "FAILURE", "E_UNKNOWN", null])),
+        ("true", json!(["failed", "FAILURE", "E_MALFORMED_RESPONSE", null])),
+    ] {
+        for is_configured in [true, false] {
+            let cli = with_program("oldie", script);
+            let mut task = targeted(&cli, json!({"agent_name": "oldie"}));
+            let versions = if is_configured { "versions = [\"1\"]\n" } else { "" };
+            let configuration =
+                format!("[executor.oldie]\nkind = \"aop-stdio\"\n{versions}command = [\"oldie\"]\n");
+            cli.scratch().write("home/.config/writ/config.toml", configuration);
+            if !is_configured {
+                task["target"]["capabilities"] =
+                    json!({"aop_versions_supported": ["1.x"], "network_access": "FULL"});
+            }
+            let worked = work(&cli, &task);
+            let line = worked.task("T-1");
+            let signal = &worked.shown("T-1")["attempts"][0]["outcome"]["report"]["final_signal"];
+            let told = json!([line["status"], signal, line["code"], line["warnings"]]);
+            assert_eq!(told, expected, "{script}, configured: {is_configured}\n{}", worked.output);
+            assert_eq!(line["findings"], json!(null), "nobody claimed a model");
+        }
+    }
+}
+
 /// An agent that speaks the Agent Client Protocol, as far as these tests need it.
 const ACP_AGENT: &str = r#"
 import json, os, sys
@@ -547,6 +577,14 @@ fn faults_of_an_executor_are_reported_with_their_paths() {
             "[executor.x]\nkind = \"template\"\ncommand = [\"x\"]\nsuccess_pattern = \"(\"\n",
             "$.executor.x.success_pattern",
         ),
+        (
+            "[executor.x]\nkind = \"template\"\ncommand = [\"x\", \"-p={promt}\"]\n",
+            "$.executor.x.command[1]: unknown placeholder `{promt}`; did you mean `{prompt}`?",
+        ),
+        (
+            "[executor.x]\nkind = \"template\"\ncommand = [\"x\", \"{colour}\"]\n",
+            "$.executor.x.command[1]: unknown placeholder `{colour}`; use one of {prompt}, ",
+        ),
         ("[executor.shell]\ncommand = [\"x\"]\n", "$.executor.shell.command"),
         ("[executor.x]\ncommand = [\"x\"]\n[executors.x]\ncommand = [\"x\"]\n", "$.executors.x"),
         ("[executor.\"a b\"]\nkind = \"acp\"\ncommand = [\"x\"]\n", "$.executor.a b"),
@@ -650,4 +688,29 @@ fn a_task_is_worked_by_the_executor_that_is_configured_for_its_agent() {
     cli.scratch().write("home/.config/writ/config.toml", configuration);
     work(&cli, &targeted(&cli, json!({"model": "m7"}))).succeeded();
     assert_eq!(call(&cli, 0).0, "m7");
+}
+
+#[test]
+fn braces_that_are_no_placeholder_are_left_alone() {
+    let cli = with_program("painter", "echo SUCCESS");
+    let configuration = "[executor.emma]\nkind = \"template\"\n\
+                         command = [\"painter\", \"{\\\"a\\\":1}\", \"{ promt }\", \"awk '{print}'\", \"{}\"]\n";
+    cli.scratch().write("home/.config/writ/config.toml", configuration);
+    work(&cli, &targeted(&cli, json!({}))).succeeded();
+    assert_eq!(call(&cli, 0).0, "{\"a\":1} { promt } awk '{print}' {}");
+}
+
+#[test]
+fn a_model_and_a_profile_that_a_template_cannot_be_told_are_named_in_the_answer() {
+    let cli = with_program("painter", "echo SUCCESS");
+    let configured = |command: &str| {
+        let table = format!("[executor.emma]\nkind = \"template\"\ncommand = {command}\n");
+        cli.scratch().write("home/.config/writ/config.toml", table);
+        let target = json!({"model": "m7", "execution_profile": "fast"});
+        work(&cli, &targeted(&cli, target)).succeeded().task("T-1")["warnings"].clone()
+    };
+    let profile = "WITHOUT_EFFECT: target.execution_profile `fast`: emma has no such setting";
+    let model = "WITHOUT_EFFECT: target.model `m7`: the command of emma has no {model}";
+    assert_eq!(configured("[\"painter\"]"), json!([profile, model]));
+    assert_eq!(configured("[\"painter\", \"{model}\"]"), json!([profile]));
 }

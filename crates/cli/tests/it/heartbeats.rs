@@ -143,3 +143,25 @@ fn a_task_that_may_be_late_is_reported_and_finishes() {
     let ended = work(&cli, &railed).failed();
     assert_eq!(ended.reason("T-1"), "E_TIMEOUT: took longer than 1.0s");
 }
+
+#[test]
+fn events_of_others_and_unknown_events_have_no_effect_and_are_named_once() {
+    let cli = writ();
+    let other_task = with(progress(77, json!({})), json!({"task_id": "T-9"}));
+    let other_session = with(progress(78, json!({})), json!({"session_id": "S-9"}));
+    let unknown = with(progress(79, json!({})), json!({"event": "LOG"}));
+    let messages = [&other_task, &other_task, &other_session, &unknown, &unknown].map(Clone::clone);
+    let messages: Vec<Value> = messages.into_iter().chain([response(json!({}))]).collect();
+    let worked = work(&cli, &answered(&cli, &messages)).succeeded();
+    let told = [
+        "WITHOUT_EFFECT: the executor sent an event of another task",
+        "WITHOUT_EFFECT: the executor sent an event of another session",
+        "WITHOUT_EFFECT: the executor sent the event LOG, which writ does not know",
+    ];
+    assert_eq!(worked.task("T-1")["warnings"], json!(told));
+    let decided = worked.decisions("L7");
+    assert!(told.iter().all(|told| decided.contains(&(*told).to_owned())), "{decided:?}");
+    assert!(!worked.output.stderr.contains("7%"), "{}", worked.output);
+    let logged = worked.trace().iter().any(|event| event["intent"] == "writ.progress_update");
+    assert!(!logged, "progress of another task is not this one's");
+}

@@ -307,3 +307,100 @@ fn who_sent_a_task_and_what_it_says_about_itself_is_in_identity_and_run() {
         assert_eq!(message[name], *value, "{name}");
     }
 }
+
+#[test]
+fn a_value_above_a_limit_of_writ_names_the_one_that_holds() {
+    let cli = writ();
+    let mut task = aop(&cli, "aop-cost 0.25; aop-success");
+    task["execution_policy"] = json!({"max_retries": 30, "timeout_seconds": 1_000_000_000});
+    task["guard_rails"] = json!({"timeout_seconds": 604_801});
+    task["task"]["budgets"] = json!({"max_cost_usd": 1e12});
+    let done = work(&cli, &task).succeeded();
+    let expected = [
+        "LIMITED $.execution_policy.max_retries",
+        "LIMITED $.execution_policy.timeout_seconds",
+        "LIMITED $.guard_rails.timeout_seconds",
+        "LIMITED $.task.budgets.max_cost_usd",
+    ];
+    assert_eq!(warnings(&done.result), expected);
+    let traced = done.decisions("L0");
+    let told = "LIMITED: $.execution_policy.max_retries: 30 retries are more than the limit; 20 retries are in force";
+    assert!(traced.contains(&told.to_owned()), "{traced:?}");
+    task["execution_policy"] = json!({"max_retries": 20, "timeout_seconds": 604_800});
+    task["guard_rails"] = json!({});
+    task["task"]["budgets"] = json!({"max_cost_usd": 1e9});
+    assert_eq!(warnings(&work(&cli, &task).succeeded().result), Vec::<String>::new());
+}
+
+#[test]
+fn soft_limits_warn_also_where_a_task_falls_back_and_for_prompts() {
+    let cli = configured(&emma("cat > /dev/null; echo SUCCESS"));
+    let long = "x".repeat(45_000);
+    let mut task = aop(&cli, "");
+    task["task"]["objective"] = json!(long);
+    task["task"]["category"] = json!("NOPE");
+    task["task"]["extensions"]["x_command"] = json!(["sh", "-c", "cat > /dev/null; echo SUCCESS"]);
+    let fallen = work(&cli, &task).succeeded();
+    let expected = [
+        "VERSION_FALLBACK $",
+        "E_SCHEMA_VALIDATION $.task.category",
+        "E_PAYLOAD_SIZE_WARNING $.task.objective",
+    ];
+    assert_eq!(warnings(&fallen.result), expected);
+    let prompted = worked(&cli, "task.md", &format!("{V1}\n{long}\n"), &[]).succeeded();
+    assert_eq!(warnings(&prompted.result), ["E_PAYLOAD_SIZE_WARNING $"]);
+    assert!(prompted.output.stderr.contains("warning: E_PAYLOAD_SIZE_WARNING"), "{}", prompted.output);
+}
+
+#[test]
+fn a_limit_in_a_wrong_place_or_of_a_wrong_type_refuses_the_task() {
+    let cli = writ();
+    for (parent, field, value) in [
+        ("", "budgets", json!({"max_cost_usd": 1})),
+        ("", "access", json!({"network": "NONE"})),
+        ("/task", "max_cost_usd", json!(1)),
+        ("/execution_policy", "max_cost", json!(1)),
+        ("/execution_policy", "abort_on_first_critical_error", json!("yes")),
+        ("/task", "parent_task_id", json!(7)),
+    ] {
+        let mut task = with(aop(&cli, "print SUCCESS"), json!({"execution_policy": {}}));
+        task.pointer_mut(parent).unwrap()[field] = value;
+        let path = format!("${}.{field}", parent.replace('/', "."));
+        assert_eq!(refused(&cli, &task).2, path);
+    }
+    let newer = with(aop(&cli, "print SUCCESS"), json!({"mood": "good"}));
+    let done = work(&cli, &newer).succeeded();
+    assert_eq!(warnings(&done.result), ["VERSION_FALLBACK $", "E_SCHEMA_VALIDATION $.mood"]);
+}
+
+#[test]
+fn a_check_that_cannot_be_read_refuses_the_task() {
+    let cli = writ();
+    let validated = |validation: Value| {
+        let point = json!({"checkpoint_id": "C-1", "description": "d", "validation": validation});
+        let phase = json!({"phase_id": "P", "phase_order": 1, "label": "l", "objective": "o", "checkpoints": [point]});
+        with(aop(&cli, "aop-success"), json!({"phases": [phase]}))
+    };
+    for (validation, path) in [
+        (json!({"command": 7, "expects": "EXIT_CODE_0"}), "validation.command"),
+        (json!({"expects": "EXIT_CODE_0"}), "validation.command"),
+        (json!("true"), "validation"),
+    ] {
+        assert_eq!(refused(&cli, &validated(validation)).2, format!("$.phases[0].checkpoints[0].{path}"));
+    }
+    let sound = work(&cli, &validated(json!({"command": "true", "expects": "EXIT_CODE_0"}))).succeeded();
+    assert_eq!(sound.status("T-1"), "done verified");
+}
+
+#[test]
+fn capabilities_that_do_not_name_the_network_restrict_it() {
+    let cli = writ();
+    let mut task = aop(&cli, "aop-success");
+    task["target"]["capabilities"] = json!({"headless_mode": true});
+    let done = work(&cli, &task).succeeded();
+    assert_eq!(warnings(&done.result), ["NETWORK_DEFAULT $.target.capabilities.network_access"]);
+    let traced = done.decisions("L0");
+    assert!(traced.iter().any(|it| it.starts_with("NETWORK_DEFAULT: ")), "{traced:?}");
+    task["target"]["capabilities"]["network_access"] = json!("FULL");
+    assert_eq!(warnings(&work(&cli, &task).succeeded().result), Vec::<String>::new());
+}

@@ -225,3 +225,56 @@ fn a_code_that_aop_does_not_have_is_unknown_and_stays_readable() {
         json!({"error_code": "E_TEAPOT", "message": "short and stout", "recovery_suggestions": ["boil"]});
     assert_eq!(report(&worked)["error"], error);
 }
+
+#[test]
+fn what_an_executor_says_about_itself_is_compared_with_what_was_asked_for() {
+    let cli = writ();
+    let said = json!({
+        "agent": {"name": "zoe", "provider": "GEMINI", "model": "none"},
+        "timing": {
+            "started_at": "2026-01-01T12:00:00Z", "completed_at": "2026-01-01T12:00:00Z", "duration_seconds": 0,
+            "retries_attempted": 3,
+        },
+    });
+    let worked = work(&cli, &answering(&cli, "", said)).succeeded();
+    let found = findings(&worked);
+    for expected in [
+        "agent.name: claimed zoe, seen emma",
+        "agent.provider: claimed GEMINI, seen OTHER",
+        "timing.retries_attempted: claimed 3, seen 0",
+    ] {
+        assert!(found.contains(&expected.to_owned()), "{expected}\n{found:?}");
+    }
+}
+
+#[test]
+fn a_checkpoint_that_only_the_executor_can_judge_and_says_failed_is_a_finding() {
+    let cli = writ();
+    let point = json!({"checkpoint_id": "C-1", "description": "d"});
+    let phases =
+        json!([{"phase_id": "P", "phase_order": 1, "label": "l", "objective": "o", "checkpoints": [point]}]);
+    let said = |status: &str| {
+        let results = json!({"checkpoint_results": [{"checkpoint_id": "C-1", "status": status}]});
+        findings(&work(&cli, &with(answering(&cli, "", results), json!({"phases": phases.clone()}))))
+    };
+    assert_eq!(said("PASS"), Vec::<String>::new());
+    let expected = "checkpoint_results[C-1]: claimed FAIL, seen PENDING: it has nothing that can be checked";
+    assert_eq!(said("FAIL"), [expected]);
+}
+
+#[test]
+fn half_a_count_of_tokens_is_not_all_of_them() {
+    let cli = writ();
+    let used = |tokens: u64| {
+        let mut task =
+            answering(&cli, "", json!({"cost_tracking": {"tokens_input": tokens, "actual_cost_usd": 0.5}}));
+        task["task"]["budgets"] = json!({"max_tokens": 100});
+        work(&cli, &task)
+    };
+    let within = used(99).succeeded();
+    assert_eq!(within.shown("T-1")["attempts"][0]["outcome"]["tokens"], json!(null));
+    let told = "COST_UNKNOWN: it reported only a part of its tokens; the budget is 100 tokens";
+    assert!(within.decisions("L8").contains(&told.to_owned()), "{:?}", within.decisions("L8"));
+    let over = used(101).failed();
+    assert_eq!(over.reason("T-1"), "E_COST_LIMIT_EXCEEDED: it used 101 tokens, the budget is 100");
+}

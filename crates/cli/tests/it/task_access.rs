@@ -123,3 +123,18 @@ fn read_paths_without_a_sandbox_are_named_as_without_effect() {
     let warning = "access.filesystem.read_paths has no effect: no sandbox is on";
     assert_eq!(worked.task("T-1")["warnings"], json!([warning]));
 }
+
+#[test]
+fn a_write_outside_the_write_paths_fails_the_task_with_and_without_a_sandbox() {
+    let files = json!({"access": {"filesystem": {"read_paths": ["."], "write_paths": ["sub"]}}});
+    for sandbox in ["off", "prefer"] {
+        let cli = writ();
+        let wrote = work(&cli, &task(&cli, "echo x > out.txt", sandbox, files.clone()));
+        let reason = wrote.reason("T-1");
+        assert_eq!(told(&wrote), "failed E_PERMISSION_DENIED scope_violation", "{sandbox}: {reason}");
+        assert!(reason.contains("out.txt"), "{sandbox}: {reason}");
+        let cli = writ();
+        let inside = work(&cli, &task(&cli, "mkdir -p sub && echo x > sub/in.txt", sandbox, files.clone()));
+        assert_eq!(told(&inside), "done claimed - -", "{sandbox}: {}", inside.reason("T-1"));
+    }
+}

@@ -160,10 +160,14 @@ pub fn budget(task: &Task) -> Budget {
     let costs = [constraints.and_then(|c| c.max_cost_usd), budgets.and_then(|b| b.max_cost_usd)];
     let tokens = [constraints.and_then(|c| c.max_tokens), budgets.and_then(|b| b.max_tokens)];
     Budget {
-        // An amount that is too large to be exact means no limit.
-        cost_max: costs.into_iter().flatten().filter_map(MicroUsd::from_dollars).min(),
+        // A larger amount would not be exact; `intake::bounds` names the one that holds.
+        cost_max: costs.into_iter().flatten().filter_map(at_most).min(),
         tokens_max: tokens.into_iter().flatten().min(),
     }
+}
+
+fn at_most(dollars: f64) -> Option<MicroUsd> {
+    MicroUsd::from_dollars(dollars.min(MicroUsd::DOLLARS_MAX))
 }
 
 /// What the executor may access.

@@ -11,7 +11,7 @@ use crate::shape::{Shape, check};
 
 /// Limits of what the executor may do and spend. One that cannot be read refuses the TASK: without it the executor
 /// would get more than its author allows.
-const LIMITS: [&str; 8] = [
+const LIMITS: [&str; 11] = [
     "$.task.access",
     "$.task.budgets",
     "$.task.constraints",
@@ -20,11 +20,52 @@ const LIMITS: [&str; 8] = [
     "$.target.capabilities",
     "$.execution_policy.timeout_seconds",
     "$.execution_policy.heartbeat",
+    "$.execution_policy.abort_on_first_critical_error",
+    "$.execution_policy.auto_terminate_on_timeout",
+    // How deep it is delegated.
+    "$.task.parent_task_id",
 ];
+
+/// Names of limits. A field with such a name in a wrong place was meant to limit something.
+const LIMIT_NAMES: [&str; 27] = [
+    "access",
+    "abort_on_first_critical_error",
+    "auto_terminate_on_timeout",
+    "budget",
+    "budgets",
+    "capabilities",
+    "constraints",
+    "delegation_allowed",
+    "file_system_access",
+    "filesystem",
+    "guard_rails",
+    "heartbeat",
+    "max_cost",
+    "max_cost_usd",
+    "max_missed_beats",
+    "max_tokens",
+    "network",
+    "network_access",
+    "parent_task_id",
+    "read_only",
+    "read_only_mode",
+    "read_paths",
+    "require_final_signal",
+    "require_minimal_report",
+    "timeout",
+    "timeout_seconds",
+    "write_paths",
+];
+
+/// Where checks are. One that cannot be read refuses the TASK: without it, work that nobody checked would be verified.
+const CHECKED: [&str; 2] = ["$.task.expected_outputs", "$.phases"];
 
 /// Objects that may hold a limit. They refuse the TASK only where they are no objects at all.
 const HOLDERS: [&str; 5] =
     ["$.task", "$.task.environment", "$.task.extensions", "$.target", "$.execution_policy"];
+
+/// The model of a target that names none.
+pub const MODEL_UNKNOWN: &str = "unknown";
 
 /// What stands for a required field that a TASK lacks.
 #[derive(Debug, Clone)]
@@ -68,7 +109,31 @@ fn is_about_limit(fault: &Finding) -> bool {
     };
     // A limit that is absent limits nothing.
     let is_limit = LIMITS.iter().any(is_below) && !(is_absent && fault.path == LIMITS[3]);
-    is_limit || (!is_absent && HOLDERS.contains(&fault.path.as_str()))
+    is_limit
+        || (!is_absent && HOLDERS.contains(&fault.path.as_str()))
+        || is_misplaced_limit(fault)
+        || is_check(fault)
+}
+
+/// Whether an unknown field has the name of a limit.
+fn is_misplaced_limit(fault: &Finding) -> bool {
+    let name = fault.path.rsplit('.').next().unwrap_or_default();
+    fault.rule == "unknown_field" && LIMIT_NAMES.iter().any(|limit| limit.eq_ignore_ascii_case(name))
+}
+
+/// Whether a check, or what holds checks, is lost with what is wrong.
+fn is_check(fault: &Finding) -> bool {
+    let is_inside = CHECKED.iter().any(|holder| fault.path.starts_with(holder));
+    let name = fault.path.rsplit('.').next().unwrap_or_default();
+    match fault.rule {
+        "missing" => is_inside && fault.path.ends_with(".validation.command"),
+        "unknown_field" => false,
+        _ => {
+            let holds =
+                ["expected_outputs", "phases", "checkpoints", "expected_artifacts", "validation", "command"];
+            is_inside && (name.ends_with(']') || holds.contains(&name))
+        }
+    }
 }
 
 /// Sets what is missing to its default, and removes what is wrong.
@@ -106,7 +171,7 @@ fn default(path: &str, field: &str, defaults: &Defaults) -> Option<Value> {
         "$.target.agent_name" => json!(defaults.agent_name),
         "$.target.role" => json!("EXECUTOR"),
         "$.target.provider" => json!("OTHER"),
-        "$.target.model" => json!("unknown"),
+        "$.target.model" => json!(MODEL_UNKNOWN),
         "$.task.task_id" => json!(defaults.task_id),
         "$.task.category" => json!("OTHER"),
         "$.task.complexity" => json!("MEDIUM"),

@@ -51,6 +51,13 @@ pub(super) fn soft(message: MessageType, value: &Value, over: &mut SoftLimits) {
     }
 }
 
+/// The soft limits of an objective that is not in a message yet.
+pub(crate) fn of_objective(text: &str) -> Vec<Finding> {
+    let mut warnings = Findings::default();
+    SoftLimits { warnings: &mut warnings, faults: None }.text("$.task.objective", &Value::from(text));
+    warnings.sorted()
+}
+
 /// Reports exceeded soft limits: as warnings, or in strict mode as faults.
 pub(super) struct SoftLimits<'a> {
     pub(super) warnings: &'a mut Findings,

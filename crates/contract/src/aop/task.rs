@@ -148,6 +148,13 @@ document! {
     }
 }
 
+impl Capabilities {
+    /// Those of a target about which nobody said anything.
+    pub(crate) fn unlimited() -> Self {
+        Self { network_access: Some(Network::Full), ..Self::default() }
+    }
+}
+
 document! {
     // Where the task came from, for people and audits.
     #[shape(name = "orchestration_metadata", unknown = Refused, null = absent)]

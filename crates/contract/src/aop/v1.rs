@@ -4,7 +4,7 @@ mod lift;
 mod loss;
 mod prompt;
 
-pub use lift::{Reply, lift_response, lift_task};
+pub use lift::{MODEL_UNNAMED, Reply, lift_response, lift_task};
 pub use loss::{Loss, loss};
 pub use prompt::prompt;
 pub(super) use prompt::prompt_from_raw;

@@ -1,7 +1,7 @@
 //! The fields of a TASK that writ accepts and that change nothing it does. They are named, never dropped in silence.
 
 use super::header::SCHEMA_VERSION;
-use super::task::{Task, Validation};
+use super::task::{OnFailure, Task, Validation};
 
 const PASSED_ON: &str = "it is passed on to the executor";
 
@@ -23,6 +23,8 @@ pub fn of(task: &Task) -> Vec<String> {
         let at = format!("$.task.inputs[{index}]");
         if input.kind.eq_ignore_ascii_case("FILE") && input.path.is_none() {
             found.push(told(&at, "a FILE without a path names no file"));
+        } else if input.kind.eq_ignore_ascii_case("TEXT") && input.content.is_none() {
+            found.push(told(&at, "a TEXT without content says nothing"));
         } else if input.path.is_some() && !input.kind.eq_ignore_ascii_case("FILE") {
             found.push(told(&format!("{at}.path"), "only inputs of the type FILE are looked at"));
         }
@@ -31,9 +33,77 @@ pub fn of(task: &Task) -> Vec<String> {
         let at = format!("$.task.expected_outputs[{index}]");
         found.extend(unchecked(&at, &output.kind, output.path.as_deref(), output.validation.as_ref()));
     }
+    found.extend(of_policy(task));
+    found.extend(of_snapshots(task));
+    if task.task.environment.shell.is_some() && !has_validation(task) {
+        found.push(told("$.task.environment.shell", "only validations are run by it, and there are none"));
+    }
     found.extend(of_phases(task));
     found.extend(words_for_the_executor(task));
     found
+}
+
+/// Fields about retries and heartbeats that there are not.
+fn of_policy(task: &Task) -> Vec<String> {
+    let Some(policy) = &task.execution_policy else { return Vec::new() };
+    let mut found = Vec::new();
+    if policy.max_retries.unwrap_or(0) == 0 {
+        let why = "max_retries is 0";
+        if policy.on_failure == Some(OnFailure::Retry) {
+            found.push(told("$.execution_policy.on_failure", &format!("RETRY does nothing, because {why}")));
+        }
+        if policy.retry_backoff_seconds.is_some() {
+            found.push(told("$.execution_policy.retry_backoff_seconds", why));
+        }
+    }
+    let heartbeat = policy.heartbeat.as_ref().filter(|heartbeat| heartbeat.enabled != Some(true));
+    let fields = heartbeat.map(|heartbeat| {
+        [
+            ("interval_seconds", heartbeat.interval_seconds.is_some()),
+            ("max_missed_beats", heartbeat.max_missed_beats.is_some()),
+            ("on_heartbeat_failure", heartbeat.on_heartbeat_failure.is_some()),
+        ]
+    });
+    for (field, _) in fields.into_iter().flatten().filter(|(_, is_given)| *is_given) {
+        found.push(told(&format!("$.execution_policy.heartbeat.{field}"), "the heartbeat is not enabled"));
+    }
+    found
+}
+
+/// Fields of snapshots that nobody asks for.
+fn of_snapshots(task: &Task) -> Vec<String> {
+    let outputs = task.task.expected_outputs.iter().enumerate();
+    let outputs = outputs
+        .map(|(o, output)| (format!("$.task.expected_outputs[{o}]"), output.rollback_snapshot.as_ref()));
+    let phases = task.phases.iter().enumerate();
+    let points = phases
+        .flat_map(|(p, phase)| phase.checkpoints.iter().enumerate().map(move |(c, point)| (p, c, point)));
+    let artifacts = points.flat_map(|(p, c, point)| {
+        point.expected_artifacts.iter().enumerate().map(move |(a, made)| {
+            let at = format!("$.phases[{p}].checkpoints[{c}].expected_artifacts[{a}]");
+            (at, made.rollback_snapshot.as_ref())
+        })
+    });
+    let mut found = Vec::new();
+    for (at, snapshot) in outputs.chain(artifacts) {
+        let Some(snapshot) = snapshot.filter(|snapshot| snapshot.enabled != Some(true)) else { continue };
+        let fields = [
+            ("snapshot_path", snapshot.snapshot_path.is_some()),
+            ("snapshot_strategy", snapshot.snapshot_strategy.is_some()),
+        ];
+        let given = fields.into_iter().filter(|(_, is_given)| *is_given);
+        found.extend(given.map(|(field, _)| {
+            told(&format!("{at}.rollback_snapshot.{field}"), "the snapshot is not enabled")
+        }));
+    }
+    found
+}
+
+fn has_validation(task: &Task) -> bool {
+    let points = || task.phases.iter().flat_map(|phase| &phase.checkpoints);
+    task.task.expected_outputs.iter().any(|output| output.validation.is_some())
+        || points().any(|point| point.validation.is_some())
+        || points().flat_map(|point| &point.expected_artifacts).any(|made| made.validation.is_some())
 }
 
 /// Texts that only an executor reads, each named once for all of its kind.
@@ -90,3 +160,6 @@ fn unchecked(at: &str, kind: &str, path: Option<&str>, validation: Option<&Valid
 fn told(path: &str, why: &str) -> String {
     format!("{path}: {why}")
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,10 +11,12 @@ use super::limits;
 pub struct MicroUsd(pub i64);
 
 impl MicroUsd {
+    /// The largest amount of a document. Larger ones are not exact.
+    pub const DOLLARS_MAX: f64 = 1e9;
+
     /// Reads dollars as a document writes them. Refuses what is negative, not finite or too large to be exact.
     pub fn from_dollars(dollars: f64) -> Option<Self> {
-        const DOLLARS_MAX: f64 = 1e9;
-        if !dollars.is_finite() || !(0.0..=DOLLARS_MAX).contains(&dollars) {
+        if !dollars.is_finite() || !(0.0..=Self::DOLLARS_MAX).contains(&dollars) {
             return None;
         }
         // At most 1e15, so the rounded value is an exact integer.

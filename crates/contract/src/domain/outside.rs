@@ -76,6 +76,11 @@ impl Outside {
         *self == Self::default()
     }
 
+    /// Treats what only this task can have changed as forbidden.
+    pub fn forbid_undeclared(&mut self) {
+        self.forbidden.append(&mut self.undeclared);
+    }
+
     /// Why the task is not done, if a forbidden file changed.
     pub fn refusal(&self) -> Option<String> {
         let more = self.more(&self.forbidden);

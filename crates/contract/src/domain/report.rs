@@ -12,6 +12,7 @@ use super::time::Timestamp;
 use crate::aop::response::{ArtifactStatus, FinalSignal, Response, State};
 use crate::aop::task::CheckpointStatus;
 
+pub use compare::Known;
 use keep::Keeper;
 
 /// The RESPONSE of an executor, bounded and without secrets. Nothing in it is more than a claim, except what the
@@ -132,8 +133,8 @@ pub struct TimingReport {
     pub started_at: Timestamp,
     pub completed_at: Timestamp,
     pub duration_seconds: u64,
-    #[serde(default)]
-    pub retries_attempted: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries_attempted: Option<u64>,
     /// When writ started the executor, and when it had ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_started_at: Option<Timestamp>,
@@ -258,7 +259,7 @@ fn timing(response: &Response) -> Option<TimingReport> {
         started_at: timing.started_at,
         completed_at: timing.completed_at,
         duration_seconds: timing.duration_seconds,
-        retries_attempted: timing.retries_attempted.unwrap_or(0),
+        retries_attempted: timing.retries_attempted,
         seen_started_at: None,
         seen_ended_at: None,
     })

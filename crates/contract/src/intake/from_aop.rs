@@ -248,9 +248,9 @@ fn retry_safe(task: &Task, findings: &mut Findings) -> bool {
     }
 }
 
-/// What a TASK says about the network. One that says nothing works as it did before there were sandboxes.
+/// What a TASK says about the network. One that says nothing, not even what its target is capable of, is not limited.
 fn network(task: &Task) -> NetworkUse {
-    let said = task.target.capabilities.as_ref().and_then(|found| found.network_access).is_some()
+    let said = task.target.capabilities.is_some()
         || task.task.access.as_ref().and_then(|access| access.network).is_some()
         || task.task.constraints.as_ref().and_then(|constraints| constraints.network_access).is_some();
     match effective::access(task).network {
@@ -333,7 +333,14 @@ fn files(task: &Task, findings: &mut Findings) -> FileAccess {
     let access = effective::access(task);
     let reads = scopes(task, &access.read, findings);
     let is_whole = reads.contains(&Scope::everything());
-    FileAccess { writes_nothing: access.write.is_empty(), reads: (!is_whole).then_some(reads) }
+    // Their faults are those of the TASK's `writes`.
+    let writes = scopes(task, &access.write, &mut Findings::default());
+    let names_paths = task.task.access.as_ref().is_some_and(|access| access.filesystem.is_some());
+    FileAccess {
+        writes_nothing: access.write.is_empty(),
+        writes_only: names_paths && !writes.is_empty() && !writes.contains(&Scope::everything()),
+        reads: (!is_whole).then_some(reads),
+    }
 }
 
 fn scopes(task: &Task, paths: &[String], findings: &mut Findings) -> Vec<Scope> {

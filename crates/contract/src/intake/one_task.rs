@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Executors, PathMapping, Reading, Refused, map};
+use super::{Executors, PathMapping, Reading, Refused, bounds, map};
 use crate::aop::kept::{self, Defaults};
-use crate::aop::task::Task;
+use crate::aop::task::{Capabilities, Task};
 use crate::aop::{self, Code, Fallback, header};
 use crate::digest;
 use crate::domain::run::RunWarning;
@@ -41,6 +41,7 @@ pub(super) fn read(
         Ok((task, findings)) => {
             let fallback = Fallback::for_target(&task);
             let mut warnings: Vec<RunWarning> = findings.into_iter().map(warning).collect();
+            warnings.extend(bounds::warnings(&task));
             warnings.extend(fallback.as_ref().map(announced));
             Submitted { objective: task.task.objective.clone(), task, warnings, fallback, used }
         }
@@ -72,13 +73,17 @@ fn fall_back(
     let defaults = Defaults { session_id, task_id, agent_name: "unknown".to_owned(), now: reading.now };
     let mut task = kept::kept(value, findings, &defaults).map_err(refuse)?;
     let objective = std::mem::replace(&mut task.task.objective, prompt);
-    task.target.capabilities.get_or_insert_default().aop_versions_supported = Some(vec!["1.x".to_owned()]);
+    let bounded = bounds::warnings(&task);
+    let capabilities = task.target.capabilities.get_or_insert_with(Capabilities::unlimited);
+    capabilities.aop_versions_supported = Some(vec!["1.x".to_owned()]);
     let broken = |finding: &Finding| RunWarning {
         code: code.as_str().to_owned(),
         path: finding.path.clone(),
         message: finding.message.clone(),
     };
-    let warnings = [announced(&fallback)].into_iter().chain(findings.iter().map(broken)).collect();
+    let soft = verdict.details.warnings.iter().cloned().map(warning);
+    let warnings = [announced(&fallback)].into_iter().chain(findings.iter().map(broken)).chain(soft);
+    let warnings = warnings.chain(bounded).collect();
     Ok(Submitted { task, objective, warnings, fallback: Some(fallback), used: Vec::new() })
 }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::one_task::{Submitted, ids};
 use super::{Executors, Intake, Reading, Refused, from_aop};
+use crate::aop::kept::MODEL_UNKNOWN;
 use crate::aop::task::{Capabilities, Provider, Role, Session, Target};
 use crate::aop::{Code, limits, v1};
 use crate::domain::run::RunWarning;
@@ -32,6 +33,11 @@ pub(super) fn read(
         let message = "the text is neither an AOP message nor a v1 prompt; it is sent as it is";
         warnings.push(warning("UNSTRUCTURED", message.to_owned()));
     }
+    warnings.extend(limits::of_objective(text).into_iter().map(|finding| RunWarning {
+        code: finding.rule.to_owned(),
+        path: "$".to_owned(),
+        message: finding.message,
+    }));
     let target = target(text, is_v1, executors, reading, &mut warnings)?;
     let (session_id, task_id) = ids(text.as_bytes());
     let session = Session {
@@ -87,11 +93,11 @@ fn target(
         provider: Provider::parse(&name.to_uppercase()).unwrap_or(Provider::Other),
         agent_name: name,
         role: Role::Executor,
-        model: "unknown".to_owned(),
+        model: MODEL_UNKNOWN.to_owned(),
         execution_profile: None,
         capabilities: Some(Capabilities {
             aop_versions_supported: Some(vec!["1.x".to_owned()]),
-            ..Capabilities::default()
+            ..Capabilities::unlimited()
         }),
         extensions: None,
     })

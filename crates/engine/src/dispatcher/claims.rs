@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
+use contract::aop::effective;
 use contract::aop::response::ArtifactStatus;
+use contract::aop::task::{Provider, Task as AopTask};
 use contract::domain::checkpoint;
-use contract::domain::report::{ArtifactReport, ArtifactSeen};
+use contract::domain::report::{ArtifactReport, ArtifactSeen, Known as KnownOfAttempt};
 use contract::domain::scope::Scope;
+use contract::plan::{ExecutorKind, ExecutorName};
 
 use super::Dispatcher;
 use crate::claimed_file::{self, Found};
@@ -73,8 +76,26 @@ impl Dispatcher<'_> {
         let own = checkpoint::seen(&self.part(task).spec.checkpoints, &live.seen);
         let asked = self.aop(task).map(|asked| asked.target.model.as_str());
         let model = live.attempt.model.as_deref().or(asked).map(str::to_owned);
+        // Other executors get their RESPONSE from writ, so they claim nothing about themselves.
+        let name = ExecutorName::parse(&live.attempt.executor).ok();
+        let executor = name.and_then(|name| self.settings.executors.find(&name));
+        let speaks_aop = executor.is_some_and(|it| it.configured().kind == ExecutorKind::AopStdio);
+        let asked = self.aop(task).filter(|_| speaks_aop);
+        let index = live.attempt.alternative.and_then(|index| usize::try_from(index).ok());
+        let other = asked.and_then(|asked| asked.execution_policy.as_ref()?.alternative_models.get(index?));
+        let provider = other.map(|other| other.provider).or(asked.map(|asked| asked.target.provider));
+        let earlier =
+            self.attempts[task].iter().filter(|attempt| attempt.begun.id != live.attempt.id).count();
+        let before = |asked: &AopTask| effective::attempt(asked).saturating_sub(1);
+        let known = KnownOfAttempt {
+            model: model.as_deref(),
+            agent_name: asked.map(|asked| asked.target.agent_name.as_str()),
+            provider: provider.map(Provider::as_str),
+            retries: asked
+                .map(|asked| before(asked).saturating_add(u64::try_from(earlier).unwrap_or(u64::MAX))),
+        };
         if let Some(report) = &mut live.claims.report {
-            report.compare(model.as_deref(), &own);
+            report.compare(&known, &own);
         }
     }
 }

@@ -46,6 +46,7 @@ impl Dispatcher<'_> {
         let mut events = Vec::new();
         live.lines.finish(|line| events.extend(live.reader.line(line)));
         self.warn_of_unheeded(task, &events);
+        self.warn_of_lines(task);
         let live = self.live_mut(task);
         let returned = live.reader.end(&live.ended);
         live.limited = returned.limited.and_then(|limited| with_resource(live, limited));

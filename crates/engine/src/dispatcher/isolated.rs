@@ -181,9 +181,9 @@ impl<'d> Dispatcher<'d> {
             fold: wants.fold,
         };
         let mut outside = judge(&interval, candidate.paths.iter().map(String::as_str));
-        if self.wanted(task).mode == SandboxMode::Enforce {
+        if self.wanted(task).mode == SandboxMode::Enforce || self.part(task).spec.files.writes_only {
             // Nobody else works in a clone, so what is there outside the scope is the task's.
-            outside.forbidden.append(&mut outside.undeclared);
+            outside.forbid_undeclared();
         }
         Some(outside)
     }

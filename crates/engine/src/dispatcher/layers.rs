@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use contract::aocl::Bundle;
 use contract::aocl::payload::Verification;
+use contract::aop::kept::MODEL_UNKNOWN;
 use contract::domain::checkpoint;
 use contract::domain::limits;
 use contract::domain::money::MicroUsd;
@@ -110,6 +111,9 @@ impl Dispatcher<'_> {
         let executor = self.settings.executors.find(&self.selected(task).executor);
         let profile = self.aop(task).and_then(|asked| asked.target.execution_profile);
         let profile = profile.map(|profile| (profile.as_str(), executor.is_some_and(Executor::has_effort)));
+        let takes_model = executor.is_none_or(Executor::takes_model);
+        let is_named = |model: &&str| !takes_model && *model != MODEL_UNKNOWN;
+        let unused_model = self.aop(task).and(selected.model.as_deref()).filter(is_named);
         let executor_env = executor.map_or(&none, |executor| &executor.configured().env);
         let lookup =
             |name: &str| environment.get(&OsString::from(name)).and_then(|v| v.to_str().map(str::to_owned));
@@ -126,6 +130,7 @@ impl Dispatcher<'_> {
             timeout_max: self.settings.policy.timeout_max,
             executor_env,
             profile,
+            unused_model,
             lookup: &lookup,
             needs: &needs,
         };
@@ -170,7 +175,8 @@ impl Dispatcher<'_> {
         // Runs that it started are known to have spent this, whatever it says about itself.
         let has_delegated = !live.delegated.spent.is_zero();
         let cost = live.reported.cost.or(has_delegated.then_some(MicroUsd(0)));
-        let tokens = live.reported.tokens.or(has_delegated.then_some(0));
+        let half = live.reported.tokens_half;
+        let tokens = live.reported.tokens.or(half).or(has_delegated.then_some(0));
         let member = &stack.verify;
         let verified = self.pipeline.run(member, Some(task), now_ms, || {
             // Nothing has run since the last check, so the tree is still the one that was seen after it.
@@ -189,6 +195,7 @@ impl Dispatcher<'_> {
                 cost: cost.map(|cost| MicroUsd(cost.0.saturating_add(before.cost.0))),
                 tokens: tokens.map(|tokens| tokens.saturating_add(before.tokens)),
                 cost_basis: live.cost_basis.as_ref(),
+                is_half_counted: half.is_some(),
                 tree_digest: tree.as_deref(),
                 withheld: &withheld,
                 outside,

@@ -101,6 +101,7 @@ impl Dispatcher<'_> {
             self.patiently(|engine| ops::run::journal::heartbeat(engine.cx, &attempt))?;
         }
         self.warn_of_unheeded(task, &events);
+        self.warn_of_lines(task);
         updates.into_iter().for_each(|update| self.take_progress(task, update));
         let name = &self.board.slot(task).name;
         for sign in signs {
@@ -117,15 +118,24 @@ impl Dispatcher<'_> {
 
     /// Says once for each kind of event that it has no effect when an executor sends it.
     pub(super) fn warn_of_unheeded(&mut self, task: usize, events: &[Body]) {
-        for told in events.iter().filter_map(without_effect) {
-            let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
-            if live.claims.warnings.contains(&told) {
-                continue;
-            }
-            let shown = told.split_once(": ").map_or(told.as_str(), |(_, shown)| shown);
-            self.observer.report(Progress::Warned { task: &self.board.slot(task).name, told: shown });
-            live.claims.warnings.push(told);
+        events.iter().filter_map(without_effect).for_each(|told| self.warn_once(task, told));
+    }
+
+    /// Says what the reader found in the lines that were read.
+    pub(super) fn warn_of_lines(&mut self, task: usize) {
+        let warnings = self.live_mut(task).reader.warnings();
+        warnings.into_iter().for_each(|told| self.warn_once(task, told));
+    }
+
+    /// Says it once.
+    fn warn_once(&mut self, task: usize, told: String) {
+        let live = self.live.get_mut(&task).expect("BUG: reports come only for live tasks");
+        if live.claims.warnings.contains(&told) {
+            return;
         }
+        let shown = told.split_once(": ").map_or(told.as_str(), |(_, shown)| shown);
+        self.observer.report(Progress::Warned { task: &self.board.slot(task).name, told: shown });
+        live.claims.warnings.push(told);
     }
 
     /// Does what the reader of a child wants done.

@@ -25,6 +25,8 @@ pub(super) struct Watch {
     /// The workspace at the beginning of the span. `None` between two attempts, and if it is not known any more.
     before: Option<Look>,
     span: Span,
+    /// Whether this engine watched from the beginning. While there was no engine, a person may have changed files.
+    is_unbroken: bool,
 }
 
 /// The time in which changes are looked for. It begins with the look that they are compared with, before the first
@@ -54,12 +56,14 @@ impl Dispatcher<'_> {
         let index = &self.settings.index;
         let is_first = self.attempts[task].is_empty();
         let kept = if is_first { None } else { index.kept(&root, &kept_as) };
-        let (before, span) = if let Some(before) = kept {
-            let known = self.watches.remove(&task).map(|watch| watch.span);
+        let (before, span, is_unbroken) = if let Some(before) = kept {
+            let known = self.watches.remove(&task);
+            let is_unbroken = known.as_ref().is_some_and(|watch| watch.is_unbroken);
+            let known = known.map(|watch| watch.span);
             let recorded = if known.is_some() { None } else { self.recorded_span(task)? };
             let mut span = known.or(recorded).expect("BUG: it has attempts");
             span.met.extend(running);
-            (before, span)
+            (before, span, is_unbroken)
         } else {
             let own = self.held.get(&task).copied().unwrap_or(i64::MAX);
             let since = meanwhile::begin(self.cx, &self.run.asked.workspace, own, at)?;
@@ -67,9 +71,9 @@ impl Dispatcher<'_> {
             let look = index.look(&root, &self.how(&scopes));
             // Only an engine that takes over from this one needs it, and says so where it is missing.
             index.keep(&root, &kept_as, &look).ok();
-            (look, Span { since, met: running })
+            (look, Span { since, met: running }, true)
         };
-        self.watches.insert(task, Watch { scopes, fold, before: Some(before), span });
+        self.watches.insert(task, Watch { scopes, fold, before: Some(before), span, is_unbroken });
         Ok(())
     }
 
@@ -92,7 +96,7 @@ impl Dispatcher<'_> {
         let Some(span) = self.recorded_span(task)? else { return Ok(None) };
         let (root, kept_as) = self.watched_place(task);
         let before = self.settings.index.kept(&root, &kept_as);
-        let watch = Watch { scopes, fold, before, span };
+        let watch = Watch { scopes, fold, before, span, is_unbroken: false };
         self.compared(task, &watch).map(Some)
     }
 
@@ -138,7 +142,10 @@ impl Dispatcher<'_> {
             others: &others,
             fold: watch.fold,
         };
-        let outside = judge(&interval, changed.iter().map(String::as_str));
+        let mut outside = judge(&interval, changed.iter().map(String::as_str));
+        if watch.is_unbroken && self.part(task).spec.files.writes_only {
+            outside.forbid_undeclared();
+        }
         Ok(Outside { not_seen, ..outside })
     }
 

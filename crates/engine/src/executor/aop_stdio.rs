@@ -1,10 +1,10 @@
 //! `aop-stdio`: a program that reads an AOP TASK on standard input, prints EVENT lines and one RESPONSE.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use contract::aop::codes::Code;
-use contract::aop::event::Body;
+use contract::aop::event::{Body, Event, EventKind};
 use contract::aop::response::{FinalSignal, Response, State};
 use contract::aop::task::{
     Category, Complexity, Input, Provider, Role, Session, Target, Task, Work as AopWork,
@@ -13,6 +13,7 @@ use contract::aop::{self, Line as Message, effective, v1};
 use contract::domain::attempt::{Dispatch, Limited};
 use contract::domain::limits;
 use contract::domain::priority::Priority;
+use contract::domain::text::cut;
 use contract::domain::time::Timestamp;
 use contract::json::{Map, Value};
 use contract::plan::{CommandUse, PromptUse};
@@ -154,6 +155,9 @@ struct Conversation {
     fault: Option<String>,
     /// The first object that is not a message. It counts only if no RESPONSE comes.
     noise: Option<String>,
+    /// What is to be said about messages without effect.
+    warnings: Vec<String>,
+    warned: BTreeSet<String>,
     /// What a program that speaks no v2 printed, as far as it matters: its last lines.
     text: Option<VecDeque<String>>,
     began: Timestamp,
@@ -161,6 +165,10 @@ struct Conversation {
 
 /// Lines of free text in which the closing word is looked for.
 const TEXT_LINES_MAX: usize = 200;
+/// How much of the name of an unknown event is shown.
+const EVENT_NAME_CHARS_MAX: usize = 64;
+/// Kinds of messages without effect that are named.
+const WARNED_MAX: usize = 10;
 
 impl Conversation {
     fn new(task: Task, work: &Work<'_>, own: &Configured) -> Self {
@@ -170,6 +178,8 @@ impl Conversation {
             response: None,
             fault: None,
             noise: None,
+            warnings: Vec::new(),
+            warned: BTreeSet::new(),
             text: (!effective::speaks_v2(&task)).then(VecDeque::new),
             began: work.now,
             task,
@@ -222,6 +232,39 @@ impl Conversation {
         match wrong {
             Some(wrong) => self.fault(&format!("E_MALFORMED_RESPONSE: the RESPONSE {wrong}")),
             None => self.response = Some(Box::new(response)),
+        }
+    }
+
+    /// Takes an object that is no valid message, and why.
+    fn refused(&mut self, line: &[u8], why: String) {
+        if let Some(name) = unknown_event(line) {
+            let name = self.hidden.one_line(&name);
+            self.warn(format!("the executor sent the event {name}, which writ does not know"));
+        } else if is_message(line) {
+            self.fault(&why);
+        } else {
+            self.noise.get_or_insert(why);
+        }
+    }
+
+    /// The body of an event that is about this task.
+    fn own(&mut self, event: Event) -> Option<Body> {
+        let differs = |named: &Option<String>, own: &str| named.as_deref().is_some_and(|named| named != own);
+        let whose = if differs(&event.session_id, &self.task.session.session_id) {
+            "session"
+        } else if differs(&event.task_id, &self.task.task.task_id) {
+            "task"
+        } else {
+            return Some(event.body);
+        };
+        self.warn(format!("the executor sent an event of another {whose}"));
+        None
+    }
+
+    /// The same is said once for all.
+    fn warn(&mut self, told: String) {
+        if self.warned.len() < WARNED_MAX && self.warned.insert(told.clone()) {
+            self.warnings.push(format!("WITHOUT_EFFECT: {told}"));
         }
     }
 
@@ -292,18 +335,15 @@ impl Reader for Conversation {
             return Vec::new();
         }
         match aop::parse_line(line, self.task.guard_rails.as_ref()) {
-            Ok(Message::Event(event)) => return vec![event.body],
+            Ok(Message::Event(event)) => return self.own(event).into_iter().collect(),
             Ok(Message::Response(response)) => self.take(response),
-            Err(verdict) => {
-                let words = format!("{}: {}", verdict.code, verdict.reason);
-                if is_message(line) {
-                    self.fault(&words);
-                } else {
-                    self.noise.get_or_insert(words);
-                }
-            }
+            Err(verdict) => self.refused(line, format!("{}: {}", verdict.code, verdict.reason)),
         }
         Vec::new()
+    }
+
+    fn warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
     }
 
     fn end(&mut self, ended: &Ended) -> Returned {
@@ -312,6 +352,14 @@ impl Reader for Conversation {
         let limited = self.limited(&claim, ended);
         Returned { limited, ..Returned::plain(claim, self.response.take()) }
     }
+}
+
+/// The name of an event that this version of the contract does not have. Its list of events is open.
+fn unknown_event(line: &[u8]) -> Option<String> {
+    let fields: Map<String, Value> = serde_json::from_slice(line).ok()?;
+    let is_event = fields.get("message_type").and_then(Value::as_str) == Some("EVENT");
+    let name = fields.get("event").and_then(Value::as_str).filter(|_| is_event)?;
+    EventKind::parse(name).is_none().then(|| cut(name, EVENT_NAME_CHARS_MAX))
 }
 
 /// Whether a line is meant to be a message of the protocol. Programs also print logs of their own as objects.

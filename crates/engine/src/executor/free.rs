@@ -17,6 +17,10 @@ impl Reader for Free {
         self.0.error_output(bytes);
     }
 
+    fn warnings(&mut self) -> Vec<String> {
+        self.0.warnings()
+    }
+
     fn wishes(&mut self) -> Wishes {
         self.0.wishes()
     }

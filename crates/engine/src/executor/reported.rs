@@ -109,6 +109,8 @@ pub(crate) struct Reported {
     pub(crate) tokens: Option<i64>,
     /// The same tokens by their kinds.
     pub(crate) used: Option<Tokens>,
+    /// Either the input or the output, where the other is not known.
+    pub(crate) tokens_half: Option<i64>,
     /// The model that did the work.
     pub(crate) model: Option<String>,
     pub(crate) summary: Option<String>,
@@ -120,20 +122,22 @@ impl Reported {
     pub(crate) fn of(response: &Response, hidden: &Hidden) -> Self {
         let tracking = response.cost_tracking.as_ref();
         let cached = |t: &CostTracking| t.extensions.as_ref()?.get(CACHED_EXTENSION)?.as_u64();
-        let used = tracking.and_then(|t| match (t.tokens_input, t.tokens_output) {
-            (None, None) => None,
-            (input, output) => Some(Tokens {
-                input: believed(input),
-                output: believed(output),
+        let used = tracking.and_then(|t| {
+            let (input, output) = (t.tokens_input?, t.tokens_output?);
+            Some(Tokens {
+                input: believed(Some(input)),
+                output: believed(Some(output)),
                 cached_input: believed(cached(t)),
-            }),
+            })
         });
+        let half = tracking.and_then(|t| t.tokens_input.xor(t.tokens_output));
         let cost = tracking.and_then(|t| t.actual_cost_usd.or(t.estimated_cost_usd));
         let summary = response.execution_summary.as_ref().and_then(|summary| summary.summary.as_deref());
         Self {
             cost: cost.and_then(MicroUsd::reported),
             tokens: used.as_ref().map(Tokens::total),
             used,
+            tokens_half: half.map(|half| i64::try_from(believed(Some(half))).unwrap_or(i64::MAX)),
             model: Some(response.agent.model.clone()),
             summary: summary.map(|summary| hidden.clean(summary).into_owned()),
             retry_after_ms: retry_after(response).map(shortened),

@@ -18,12 +18,13 @@ pub(super) struct Template {
 
 /// The prompt as an argument. Without it the prompt is on standard input.
 const PROMPT: &str = "{prompt}";
+const MODEL: &str = "{model}";
 
 /// What a command may say, and what it stands for.
 pub const PLACEHOLDERS: &[(&str, &str)] = &[
     (PROMPT, "the prompt, as an argument"),
     ("{prompt_file}", "a path from which the prompt can be read"),
-    ("{model}", "the model"),
+    (MODEL, "the model"),
     ("{workspace}", "the directory in which the task works"),
     ("{task_id}", "the id of the task"),
     ("{session}", "a name for the conversation, the same in every attempt of the task"),
@@ -42,6 +43,10 @@ impl Executor for Template {
         CommandUse::Unused
     }
 
+    fn takes_model(&self) -> bool {
+        self.own.command.iter().any(|word| word.contains(MODEL))
+    }
+
     fn retry_after_max(&self) -> Duration {
         RETRY_AFTER_MAX
     }
@@ -53,7 +58,7 @@ impl Executor for Template {
         let values = [
             // A pipe with a name: nothing is left behind.
             ("{prompt_file}", "/dev/stdin"),
-            ("{model}", work.model.unwrap_or_default()),
+            (MODEL, work.model.unwrap_or_default()),
             ("{workspace}", work.workspace),
             ("{task_id}", task_id.as_str()),
             ("{session}", task_id.as_str()),

@@ -1,7 +1,8 @@
-//! An answer in plain text: the exit code decides, with the words in which v1 executors close.
+//! An answer in plain text. The exit code decides, with the words in which v1 executors close; in a conversation of AOP v1 the
+//! closing word is expected.
 
 use contract::aop::event::Body;
-use contract::aop::response::{ErrorDetails, FinalSignal, State};
+use contract::aop::response::{ErrorDetails, FinalSignal, Response, State};
 use contract::aop::v1::{Reply, lift_response};
 use contract::domain::attempt::Limited;
 use contract::domain::limits::LOG_TAIL_BYTES_MAX;
@@ -21,6 +22,8 @@ pub(super) struct TextAnswer {
     hidden: Hidden,
     success: Option<Pattern>,
     is_model_free: bool,
+    /// Whether a text without a closing word is only a part of the work, as AOP v1 has it.
+    is_v1: bool,
     executor: String,
     session_id: String,
     task_id: String,
@@ -39,6 +42,7 @@ impl TextAnswer {
             hidden: work.hidden.clone(),
             success: own.success.clone(),
             is_model_free: own.is_model_free,
+            is_v1: own.is_v1_only,
             executor: own.name.as_str().to_owned(),
             session_id,
             task_id,
@@ -72,24 +76,26 @@ impl Reader for TextAnswer {
             started_at: self.started_at,
             completed_at: self.started_at,
         };
-        let (mut response, _) = lift_response(&text, &reply);
+        let (mut response, doubts) = lift_response(&text, &reply);
         response.timing = None;
-        let said_failure = response.task_status.state == State::Failed && !text.trim().is_empty();
         let (claim, limited) = match ended.exit_code {
-            Some(0) if said_failure => (failure("E_UNKNOWN", "it reported failure"), None),
-            Some(0) => match &self.success {
-                Some(pattern) if !pattern.is_match(&text) => {
-                    (failure("E_UNKNOWN", format!("its output does not match `{pattern}`")), None)
-                }
-                Some(_) | None => (Claim::Success, None),
-            },
+            Some(0) => (self.closed(&text, &response), None),
             Some(_) | None => self.failed(ended, &text),
+        };
+        let signal = match (&self.success, response.task_status.final_signal) {
+            (None, Some(FinalSignal::PartialSuccess)) if self.is_v1 => FinalSignal::PartialSuccess,
+            _ => FinalSignal::Success,
         };
         let status = &mut response.task_status;
         match &claim {
             Claim::Success => {
-                (status.state, status.final_signal) = (State::Completed, Some(FinalSignal::Success));
+                (status.state, status.final_signal) = (State::Completed, Some(signal));
                 response.error_details = None;
+                if let (FinalSignal::PartialSuccess, Some(summary)) =
+                    (signal, &mut response.execution_summary)
+                {
+                    summary.warnings.extend(doubts.into_iter().map(|doubt| doubt.message));
+                }
             }
             Claim::Failure { code, message } => {
                 (status.state, status.final_signal) = (State::Failed, Some(FinalSignal::Failure));
@@ -102,12 +108,27 @@ impl Reader for TextAnswer {
                 });
             }
         }
-        status.message = None;
+        response.task_status.message = None;
         Returned { limited, ..Returned::plain(claim, Some(Box::new(response))) }
     }
 }
 
 impl TextAnswer {
+    /// What a program claims that ended well, by its closing word and the pattern that is configured.
+    fn closed(&self, text: &str, lifted: &Response) -> Claim {
+        let is_silent = text.trim().is_empty();
+        if lifted.task_status.state == State::Failed && !is_silent {
+            return failure("E_UNKNOWN", "it reported failure");
+        }
+        match &self.success {
+            Some(pattern) if !pattern.is_match(text) => {
+                failure("E_UNKNOWN", format!("its output does not match `{pattern}`"))
+            }
+            None if is_silent && self.is_v1 => failure("E_MALFORMED_RESPONSE", "it printed nothing"),
+            Some(_) | None => Claim::Success,
+        }
+    }
+
     /// Why the program failed: what its model's provider refused, where it says so, and else how it ended.
     fn failed(&self, ended: &Ended, text: &str) -> (Claim, Option<Limited>) {
         let how = match (ended.exit_code, ended.signal) {

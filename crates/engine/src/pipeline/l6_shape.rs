@@ -45,6 +45,8 @@ pub(crate) struct ShapeFacts<'g> {
     pub(crate) executor_env: &'g BTreeMap<String, String>,
     /// The execution profile that the TASK asks for, and whether its executor has such a setting.
     pub(crate) profile: Option<(&'static str, bool)>,
+    /// The model that a TASK names and its executor cannot be told.
+    pub(crate) unused_model: Option<&'g str>,
     /// Looks up writ's own environment, for `env:NAME`.
     pub(crate) lookup: &'g dyn Fn(&str) -> Option<String>,
     /// Whether this machine has what the TASK needs.
@@ -108,8 +110,20 @@ pub(crate) fn run(facts: &ShapeFacts<'_>) -> Outcome<Shaped> {
             env,
             hidden,
             timeout,
-            warnings: facts.needs.warnings.clone(),
+            warnings: facts.needs.warnings.iter().cloned().chain(unused(facts)).collect(),
         })
+}
+
+/// What the TASK says about its target and the executor has no setting for, for the answer.
+fn unused(facts: &ShapeFacts<'_>) -> Vec<String> {
+    let executor = facts.executor.as_str();
+    let profile = facts.profile.filter(|(_, is_used)| !is_used).map(|(profile, _)| {
+        format!("WITHOUT_EFFECT: target.execution_profile `{profile}`: {executor} has no such setting")
+    });
+    let model = facts.unused_model.map(|model| {
+        format!("WITHOUT_EFFECT: target.model `{model}`: the command of {executor} has no {{model}}")
+    });
+    profile.into_iter().chain(model).collect()
 }
 
 fn profiled(outcome: Outcome<()>, facts: &ShapeFacts<'_>) -> Outcome<()> {

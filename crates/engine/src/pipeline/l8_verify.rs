@@ -79,6 +79,8 @@ pub(crate) struct VerifyFacts<'s> {
     pub(crate) tokens: Option<i64>,
     /// How the cost of this one is known.
     pub(crate) cost_basis: Option<&'s CostBasis>,
+    /// Whether it reported only its input tokens, or only its output tokens.
+    pub(crate) is_half_counted: bool,
     /// Of everything in the write scope, after the checks.
     pub(crate) tree_digest: Option<&'s str>,
     /// What changed outside its scope, where it has one.
@@ -163,6 +165,13 @@ fn claimed(mut outcome: Outcome, facts: &VerifyFacts<'_>, verdict: &Verdict) -> 
 
 /// How the cost is known, where nobody reported it.
 fn costed(outcome: Outcome, facts: &VerifyFacts<'_>) -> Outcome {
+    let outcome = match facts.budget.tokens.filter(|_| facts.is_half_counted) {
+        Some(max) => {
+            let reason = format!("it reported only a part of its tokens; the budget is {max} tokens");
+            outcome.and("COST_UNKNOWN", reason)
+        }
+        None => outcome,
+    };
     match (facts.cost_basis, facts.budget.cost) {
         (Some(CostBasis::Computed { model, as_of }), _) => {
             let reason = format!("from its tokens, at the price of {model} of {as_of} in the configuration");

@@ -87,12 +87,20 @@ fn what_a_task_lacks_has_a_default() {
     let task = after(|value| {
         *value = json!({
             "aop_version": "2.1", "message_type": "TASK", "task": {"objective": "o", "urgency": 7},
-            "phases": [{"checkpoints": [{"validation": {"expects": "EXIT_CODE_0"}}]}],
+            "phases": [{"checkpoints": [{"validation": {"command": "true"}}]}],
         });
     })
     .unwrap();
     assert_eq!((task.session.session_id.as_str(), task.task.task_id.as_str()), ("S-0", "T-0"));
     assert_eq!(task.task.environment.workspace_root, ".");
-    // A check without a command is no check.
-    assert_eq!(task.phases[0].checkpoints[0].validation, None);
+    let validation = task.phases[0].checkpoints[0].validation.as_ref().unwrap();
+    assert_eq!((validation.command.as_str(), validation.expects.as_str()), ("true", "EXIT_CODE_0"));
+}
+
+#[test]
+fn a_check_without_a_command_refuses_the_task() {
+    let refused = after(|value| {
+        value["phases"][0]["checkpoints"][0]["validation"] = json!({"expects": "EXIT_CODE_0"});
+    });
+    assert_eq!(refused.unwrap_err(), ["$.phases[0].checkpoints[0].validation.command"]);
 }

@@ -9,8 +9,8 @@ use crate::domain::time::Timestamp;
 use crate::finding::Finding;
 
 const SUMMARY_CHARS_MAX: usize = 500;
-/// The model of an agent that names none.
-const MODEL: &str = "v1-compat";
+/// The model of an agent that names none. Who answers in free text claims nothing about itself.
+pub const MODEL_UNNAMED: &str = "v1-compat";
 
 /// A TASK whose objective is the whole prompt.
 pub fn lift_task(
@@ -61,7 +61,7 @@ pub fn lift_response(text: &str, reply: &Reply) -> (Response, Vec<Finding>) {
     let agent = Agent {
         name: reply.agent_name.clone(),
         provider: Provider::Other,
-        model: MODEL.to_owned(),
+        model: MODEL_UNNAMED.to_owned(),
         extensions: None,
     };
     let status =

@@ -41,7 +41,7 @@ impl Report {
                 started_at: timing.started_at,
                 completed_at: timing.completed_at,
                 duration_seconds: timing.duration_seconds,
-                retries_attempted: Some(timing.retries_attempted),
+                retries_attempted: timing.retries_attempted,
                 extensions: None,
             }),
             cost_tracking: self.cost.as_ref().map(cost_tracking),

@@ -26,7 +26,7 @@ fn artifact(fields: serde_json::Value) -> Report {
 
 fn found(mut report: Report, seen: ArtifactSeen) -> Vec<String> {
     report.output_artifacts[0].seen = Some(seen);
-    report.compare(None, &[]);
+    report.compare(&Known::default(), &[]);
     report.findings.iter().map(Difference::told).collect()
 }
 
@@ -114,7 +114,7 @@ fn a_checkpoint_result_that_writ_did_not_see_is_a_finding() {
     };
     let said = |word: &str, own: &[CheckpointSeen]| {
         let mut report = report(json!({"checkpoint_results": [{"checkpoint_id": "C", "status": word}]}));
-        report.compare(None, own);
+        report.compare(&Known::default(), own);
         report.findings.iter().map(Difference::told).collect::<Vec<_>>()
     };
     let pass = [own(CheckpointStatus::Pass, None)];
@@ -139,7 +139,7 @@ fn claimed_times_may_differ_as_clocks_do_and_no_more() {
         let timing = report.timing.as_mut().unwrap();
         timing.seen_started_at = Some(at("2026-01-01T12:00:00Z"));
         timing.seen_ended_at = Some(at("2026-01-01T12:00:10Z"));
-        report.compare(None, &[]);
+        report.compare(&Known::default(), &[]);
         report.findings.iter().map(|found| found.what.clone()).collect::<Vec<_>>()
     };
     assert!(said("2026-01-01T11:59:40Z", "2026-01-01T12:00:30Z", 11).is_empty());
@@ -153,7 +153,7 @@ fn claimed_times_may_differ_as_clocks_do_and_no_more() {
 fn another_model_than_the_one_asked_for_is_a_finding() {
     let told = |asked: &str| {
         let mut report = report(json!({"agent": {"name": "e", "provider": "OTHER", "model": "big-2026"}}));
-        report.compare(Some(asked), &[]);
+        report.compare(&Known { model: Some(asked), ..Known::default() }, &[]);
         report.findings.len()
     };
     assert_eq!((told("big"), told("big-2026"), told("small")), (0, 0, 1));

@@ -23,6 +23,7 @@ fn shape(spec: PlanTask, timeout_max: Option<Duration>) -> Outcome<Shaped> {
         timeout_max,
         executor_env: &BTreeMap::new(),
         profile: None,
+        unused_model: None,
         lookup: &lookup,
         needs: &Judged::default(),
     })
@@ -91,6 +92,7 @@ fn what_the_machine_lacks_refuses_the_task_with_its_code() {
         timeout_max: None,
         executor_env: &BTreeMap::new(),
         profile: None,
+        unused_model: None,
         lookup: &|_| None,
         needs: &Judged { unmet, warnings: Vec::new() },
     });

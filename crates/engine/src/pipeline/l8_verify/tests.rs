@@ -30,6 +30,7 @@ fn facts<'s>(claim: &'s Claim, checks: &'s [CheckSeen]) -> VerifyFacts<'s> {
         cost: None,
         tokens: None,
         cost_basis: None,
+        is_half_counted: false,
         tree_digest: Some("sha256:1"),
         outside: None,
         withheld: &[],
