@@ -16,9 +16,9 @@ use crate::executor::{Claims, Ended, Lines, Reader, Reported, Stdout, Stopped};
 use crate::inside::{Inside, TaskDoor};
 use crate::launcher::Children;
 use crate::pipeline::l7_delegate::Claim;
-use crate::sandbox::Denials;
-use crate::supervisor::LaunchSpec;
+use crate::sandbox::{Denials, Writable};
 use crate::supervisor::logs::LogWriter;
+use crate::supervisor::{LaunchSpec, Part};
 use crate::verify::{Recorder, Watched};
 
 /// A task that is being worked on.
@@ -75,6 +75,8 @@ pub(crate) struct Live {
     pub(crate) limited: Option<Limited>,
     /// What to start, until it has started.
     pub(crate) spec: Option<Box<LaunchSpec>>,
+    /// What its sandbox leaves open for writing; `None` if its writing is not confined.
+    pub(crate) writable: Option<Writable>,
     /// Who calls from inside its sandbox; `None` without one.
     pub(crate) inside: Option<Inside>,
     /// Where its program can call writ while it runs.
@@ -113,6 +115,12 @@ pub(crate) enum Phase {
 }
 
 impl Live {
+    /// What the kernel let its executor write. `None` if it held nothing.
+    pub(crate) fn held_to(&self) -> Option<&Writable> {
+        let sandbox = self.ended.in_force.as_ref()?.sandbox.as_ref()?;
+        self.writable.as_ref().filter(|_| sandbox.files == Part::On)
+    }
+
     /// Asks the process to end. The first reason stays.
     pub(crate) fn stop(&mut self, why: Stopped, children: &dyn Children) {
         if self.stopped.is_none() {

@@ -230,6 +230,28 @@ pub struct Confined {
     pub credentials: Vec<PathBuf>,
 }
 
+/// What a sandbox leaves open for writing.
+#[derive(Debug, Clone)]
+pub(crate) struct Writable {
+    open: Vec<PathBuf>,
+    /// Inside of what is open, and closed.
+    held: Vec<PathBuf>,
+}
+
+impl Writable {
+    /// `None` if writing is not confined.
+    pub(crate) fn of(sandbox: &Sandbox) -> Option<Self> {
+        let paths = |paths: &[OsString]| paths.iter().map(PathBuf::from).collect();
+        Some(Self { open: paths(sandbox.writes.as_ref()?), held: paths(&sandbox.read_only) })
+    }
+
+    /// Whether a child could write to this path, which is without links.
+    pub(crate) fn includes(&self, path: &Path) -> bool {
+        let is_below = |places: &[PathBuf]| places.iter().any(|place| path.starts_with(place));
+        is_below(&self.open) && !is_below(&self.held)
+    }
+}
+
 /// The sandbox of one child, with the environment it needs there. `None` if none is asked for. The error says what
 /// cannot be had.
 pub fn of_child(

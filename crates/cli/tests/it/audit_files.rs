@@ -217,7 +217,7 @@ fn a_trail_that_cannot_be_read_hinders_no_task_and_is_told() {
 #[test]
 fn the_files_of_a_run_whose_old_events_were_removed_stay() {
     let cli = writ();
-    let line = "[ -e again ] && exec \"$0\" 'aop-cost 0.3; aop-success'; touch again; \
+    let line = "[ -e src/again ] && exec \"$0\" 'aop-cost 0.3; aop-success'; touch src/again; \
                 exec \"$0\" 'aop-cost 0.2; aop-failed E_UNKNOWN'";
     let mut task = shelled(&cli, line);
     task["execution_policy"] = json!({"max_retries": 1, "retry_backoff_seconds": []});

@@ -1,10 +1,11 @@
 //! What a TASK may do with files: read-only mode, no file system access, read and write paths.
 
 use serde_json::{Value, json};
-use testkit::Cli;
+use testkit::{Cli, eventually};
 
 use crate::documents::{agent, aop, writ};
 use crate::read_back::{Worked, work};
+use crate::run_view::SOON;
 use crate::sandbox::has_sandbox;
 
 /// A TASK whose child runs this line of shell and succeeds.
@@ -136,5 +137,26 @@ fn a_write_outside_the_write_paths_fails_the_task_with_and_without_a_sandbox() {
         let cli = writ();
         let inside = work(&cli, &task(&cli, "mkdir -p sub && echo x > sub/in.txt", sandbox, files.clone()));
         assert_eq!(told(&inside), "done claimed - -", "{sandbox}: {}", inside.reason("T-1"));
+    }
+}
+
+#[test]
+fn what_a_person_writes_meanwhile_is_not_the_tasks_where_the_kernel_held_it() {
+    let cli = writ();
+    if !has_sandbox(&cli) {
+        return;
+    }
+    std::fs::create_dir_all(cli.project().join("sub")).unwrap();
+    std::fs::write(cli.project().join("README"), "one").unwrap();
+    for (names, missing) in [(json!(["sub"]), false), (json!(["sub", "later"]), true)] {
+        let files = json!({"access": {"filesystem": {"read_paths": ["."], "write_paths": names}}});
+        let line = "touch sub/began; until [ -e sub/go ]; do sleep 0.02; done; rm sub/began sub/go";
+        let document = task(&cli, line, "prefer", files).to_string();
+        let writ = cli.call(["run", "-", "--output", "json"]).stdin(document).spawn();
+        eventually(SOON, "it began", || cli.scratch().has(cli.project().join("sub/began")));
+        std::fs::write(cli.project().join("README"), format!("two {missing}")).unwrap();
+        std::fs::write(cli.project().join("sub/go"), "").unwrap();
+        let worked = Worked::of(&cli, writ.wait(SOON)).succeeded();
+        assert_eq!(worked.task("T-1")["outside"]["undeclared"], json!(["README"]));
     }
 }

@@ -76,9 +76,9 @@ impl Outside {
         *self == Self::default()
     }
 
-    /// Treats what only this task can have changed as forbidden.
-    pub fn forbid_undeclared(&mut self) {
-        self.forbidden.append(&mut self.undeclared);
+    /// Treats what only this task can have changed as forbidden: of what changed, the paths that it could write to.
+    pub fn forbid_undeclared(&mut self, could_write: impl Fn(&str) -> bool) {
+        self.forbidden.extend(self.undeclared.extract_if(.., |path| could_write(path)));
     }
 
     /// Why the task is not done, if a forbidden file changed.

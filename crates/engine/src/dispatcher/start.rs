@@ -33,7 +33,7 @@ use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::Mark;
 use crate::pipeline::l6_shape::Shaped;
-use crate::sandbox::{self, Denials, Wanted};
+use crate::sandbox::{self, Denials, Wanted, Writable};
 use crate::supervisor::logs::LogWriter;
 use crate::supervisor::{LaunchSpec, Marker};
 use crate::verify::{Prepared, Watched, prepare};
@@ -291,6 +291,7 @@ impl Dispatcher<'_> {
             agent_session: None,
             session_total: None,
             limited: None,
+            writable: spec.confinement.sandbox.as_deref().and_then(Writable::of),
             spec: Some(Box::new(spec)),
             inside,
             door: None,
