@@ -132,7 +132,7 @@ fn opencode_works_over_acp() {
 #[track_caller]
 fn survives(executor: &str, program: Agent) {
     let lab = Lab::new();
-    let wait = "test -e src/started || { touch src/started; python3 -c 'import time; time.sleep(300)'; }";
+    let wait = "test -e src/started || { touch src/started; python3 -c 'import time; time.sleep(60)'; }";
     let said = json!({"text": "RESUMED"});
     // A program may add answers of its own for what was interrupted; each counts as a step.
     let steps = json!([shell(program.name(), wait), said, said, said]);
