@@ -19,6 +19,7 @@ use contract::domain::task::Task;
 use contract::domain::time::{Now, Timestamp};
 use store::Tx;
 
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::host::HostView;
 use crate::run::cancel::was_canceled_later;
@@ -36,6 +37,16 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
+    /// The subject as it is now, and since when nobody worked on it.
+    fn look(cx: &mut Context, id: &str, direction: Direction) -> Result<(Self, Option<Timestamp>)> {
+        let now = cx.clock.now();
+        cx.read_viewing(|tx, view| {
+            let subject = Self::load(tx, id, direction, (&now, view))?;
+            let silent_since = subject.silent_since(tx)?;
+            Ok((subject, silent_since))
+        })
+    }
+
     /// Refused while somebody works on the task: what it will leave is not known yet.
     pub(crate) fn load(
         tx: &Tx<'_>,

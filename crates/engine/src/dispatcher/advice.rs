@@ -2,12 +2,10 @@
 
 use std::path::Path;
 
-use contract::domain::network::{Verdict, Visit};
 use contract::domain::run::DocumentKind;
 use contract::domain::scope::Scope;
 
 use super::Dispatcher;
-use crate::supervisor::NOT_LISTED;
 
 impl Dispatcher<'_> {
     fn is_aop(&self) -> bool {
@@ -36,14 +34,7 @@ impl Dispatcher<'_> {
     pub(super) fn advise_on_network(&mut self, task: usize) {
         let is_aop = self.is_aop();
         let ended = &mut self.live_mut(task).ended;
-        let is_unlisted = |visit: &&Visit| {
-            visit.verdict == Verdict::Denied
-                && visit.reason.as_deref().is_none_or(|reason| reason == NOT_LISTED)
-        };
-        let (Some(visit), Some(denied)) = (ended.network.iter().find(is_unlisted), &ended.denied) else {
-            return;
-        };
-        let to = &visit.to;
+        let (Some(to), Some(denied)) = (ended.unlisted_host(), &ended.denied) else { return };
         let advice = if is_aop {
             format!(
                 "to allow it, add \"{to}\" to `task.extensions.x_network_allow`; `access.network` FULL allows all"

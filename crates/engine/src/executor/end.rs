@@ -77,6 +77,12 @@ impl Ended {
         self.denied = (!all.is_empty()).then(|| all.join("; "));
     }
 
+    /// The first host that was denied because it is not in the allow-list.
+    pub(crate) fn unlisted_host(&self) -> Option<&str> {
+        let is_denied = |visit: &&Visit| visit.verdict == Verdict::Denied && is_unlisted(visit);
+        self.network.iter().find(is_denied).map(|visit| visit.to.as_str())
+    }
+
     /// Hosts that may be reached and could not be.
     fn unreached(&self) -> Option<String> {
         let failed = self.network.iter().filter(|visit| visit.verdict == Verdict::Failed);

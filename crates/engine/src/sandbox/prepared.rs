@@ -2,7 +2,7 @@
 //! each is used once: nothing of one task comes to another.
 //!
 //! ```text
-//! ROOT/ready-PID-NUMBER/    locked by its process as long as that lives
+//! ROOT/ready-PID-NUMBER/    locked by its process until that ends
 //!   0/                      empty; moved to where it is needed
 //!   1/writ                  a socket; used where it is
 //! ```

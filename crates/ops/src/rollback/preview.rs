@@ -43,12 +43,7 @@ pub struct Answer {
 pub fn preview(cx: &mut Context, request: &Request) -> Result<Answer> {
     let direction = request.direction();
     let id = cx.task_id(None, &request.task)?;
-    let now = cx.clock.now();
-    let (subject, silent_since) = cx.read_viewing(|tx, view| {
-        let subject = Subject::load(tx, &id, direction, (&now, view))?;
-        let silent_since = subject.silent_since(tx)?;
-        Ok((subject, silent_since))
-    })?;
+    let (subject, silent_since) = Subject::look(cx, &id, direction)?;
     let files = cx.host().roll_back(&RollbackJob {
         root: &subject.run.asked.workspace,
         attempts: &subject.ids(),

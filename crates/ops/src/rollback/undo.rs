@@ -97,12 +97,7 @@ fn undo_all(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answ
 fn carry_out(cx: &mut Context, key: &Key, request: &Request) -> Result<(Subject, Vec<FileResult>)> {
     let direction = request.direction();
     let id = cx.task_id(Some(key), &request.task)?;
-    let now = cx.clock.now();
-    let (subject, silent_since) = cx.read_viewing(|tx, view| {
-        let subject = Subject::load(tx, &id, direction, (&now, view))?;
-        let silent_since = subject.silent_since(tx)?;
-        Ok((subject, silent_since))
-    })?;
+    let (subject, silent_since) = Subject::look(cx, &id, direction)?;
     let host = cx.host();
     let scopes = host.snapshot_scopes(&subject.ids())?;
     let owner = host.owner();
