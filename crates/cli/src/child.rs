@@ -29,7 +29,7 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    /// How the launcher starts it. The length of its output is not limited: nobody keeps all of it.
+    /// How the launcher starts it. The length of its output is not limited, because only its tail is kept.
     pub(crate) fn launch(self) -> (LaunchSpec, Bounds) {
         let stdin = if self.input.is_empty() { Stdin::Closed } else { Stdin::Bytes(self.input) };
         let bounds = Bounds { timeout: self.timeout, output_bytes_max: usize::MAX, beyond: Wish::Stop };

@@ -51,7 +51,7 @@ pub(crate) struct Config {
     projects: Vec<PathBuf>,
 }
 
-/// What the user says about sandboxes, besides how strict they are.
+/// The user's sandbox settings other than the mode.
 #[derive(Debug, Default)]
 pub(crate) struct SandboxConfig {
     /// In the user's home; readable from inside.
@@ -272,8 +272,8 @@ fn invalid(file: &Path, findings: Findings) -> Error {
     Error::invalid(&format!("configuration {}", file.display()), findings)
 }
 
-/// In a project's file these would have no effect. A sandbox that a cloned repository, or a task of an earlier run, could
-/// turn off would hold nobody.
+/// Refuses settings that only the user's own file may have: a cloned repository or an earlier task must not turn the
+/// sandbox off.
 fn refuse_own(value: &Value, from: &Path) -> Result<()> {
     let mut findings = Findings::default();
     if value.pointer("/sandbox/mode").and_then(Value::as_str) == Some(SandboxMode::Off.as_str()) {

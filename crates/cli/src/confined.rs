@@ -1,4 +1,4 @@
-//! The sandbox of what loops and workers start: what the command line says of it, and what is printed and recorded.
+//! The sandbox of commands that loops and workers start: its flags, its messages and its records.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ use crate::inside::Answering;
 use crate::output::{one_line, say};
 use crate::{config, host};
 
-/// What a command line says about it.
+/// Its flags.
 pub(crate) struct SandboxFlags<'a> {
     /// The command, as people call it.
     pub(crate) what: &'a str,
@@ -28,7 +28,7 @@ pub(crate) struct SandboxFlags<'a> {
     pub(crate) namespace: Namespace,
 }
 
-/// A task whose child was confined.
+/// A task with a confined child.
 pub(crate) struct ConfinedTask<'c> {
     /// As people know it.
     pub(crate) shown: &'c str,
@@ -36,7 +36,7 @@ pub(crate) struct ConfinedTask<'c> {
     pub(crate) project: Option<&'c str>,
 }
 
-/// `None` where the configuration says nothing of a sandbox, or turns it off. Refused where it demands one and this
+/// `None` where the configuration sets no sandbox, or turns it off. Refused where it demands one and this
 /// machine or the command line does not allow it.
 pub(crate) fn configured(
     globals: &Globals,

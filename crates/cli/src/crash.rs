@@ -1,4 +1,4 @@
-//! What writ says when it panics, and limits of the system that would end it without a word.
+//! The message after a panic, and system limits that would otherwise kill writ silently.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::sync::Arc;

@@ -82,7 +82,7 @@ pub(crate) fn get(name: &str) -> Option<String> {
     given(name).filter(|value| !value.is_empty())
 }
 
-/// A variable that is set, for those whose empty value means something.
+/// A variable that is set, also if it is empty.
 pub(crate) fn given(name: &str) -> Option<String> {
     debug_assert!(VARIABLES.iter().any(|variable| variable.name == name), "{name} is not declared");
     #[expect(clippy::disallowed_methods, reason = "this is the one place")]

@@ -79,7 +79,7 @@ fn named_store(globals: &Globals) -> Option<PathBuf> {
 /// Whether this name, or none, means the store that cannot be reached from the sandbox that this process is in.
 fn is_hidden(named: Option<&Path>) -> bool {
     let hidden = env::get(INSIDE_VARIABLE).map(PathBuf::from);
-    // The default one would be in the task's own home, and nobody else would ever see it.
+    // The default store would be in the task's private home, invisible from outside.
     hidden.is_some_and(|hidden| named.is_none_or(|path| absolute(path.to_owned()) == hidden))
 }
 
@@ -117,7 +117,7 @@ struct CommandLine {
     announce: Announce,
     /// One for the whole command: a signal that arrives before a run is worked must not be lost.
     stop: OnceCell<StopSignal>,
-    /// The task from inside whose sandbox the calls come.
+    /// The sandboxed task that makes the calls.
     inside: Option<Arc<Inside>>,
 }
 
@@ -137,7 +137,7 @@ impl Door for CommandLine {
     fn environment(&self) -> BTreeMap<OsString, OsString> {
         let mut environment = env::inherited();
         environment.insert("WRIT_DB".into(), self.store.clone().into_os_string());
-        // Some agents run their tools on a terminal, on which verbs print text unless they are told not to.
+        // Some agents run their tools on a terminal, where verbs print text by default.
         environment.insert("WRIT_OUTPUT".into(), "json".into());
         environment
     }

@@ -26,18 +26,18 @@ const RUN_WAIT_MAX: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The longest answer that is read.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// The socket of the task whose sandbox this process is in. `None` outside, and where another store is named.
+/// The task socket of the sandbox around this process. `None` outside, and where another store is named.
 pub(crate) fn socket(globals: &Globals) -> Option<PathBuf> {
     let socket = env::get(SOCKET_VARIABLE).map(PathBuf::from)?;
     host::means_hidden_store(globals).then_some(socket)
 }
 
-/// The task whose sandbox this process is in.
+/// The task of the sandbox around this process.
 pub(crate) fn own_task(globals: &Globals) -> Option<String> {
     socket(globals).and_then(|_| env::get("WRIT_TASK"))
 }
 
-/// Calls a verb over the socket. The engine's process outside answers, as the task whose sandbox this is.
+/// Calls a verb over the socket. The engine's process outside answers, with the task as the caller.
 pub(crate) fn call<V: Verb>(socket: &Path, key: Option<&Key>, request: &V::Request) -> Result<V::Answer> {
     let wait = if V::NAME == ops::run::submit::Submit::NAME { RUN_WAIT_MAX } else { ANSWER_WAIT_MAX };
     let body = serde_json::to_vec(request)

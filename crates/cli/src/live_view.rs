@@ -40,7 +40,7 @@ struct Entry {
 }
 
 impl LiveView {
-    /// `leave` says what remains on the terminal at the end; an interrupted run leaves its last state.
+    /// `leave` selects what remains on the terminal at the end; an interrupted run leaves its last state.
     pub(crate) fn new<'t>(tasks: impl Iterator<Item = &'t Task>, leave: Leave) -> Self {
         let entries: Vec<Entry> = tasks.map(Entry::of).collect();
         let is_shown = Screen::is_possible() && !entries.is_empty() && persona::current() == Persona::Writ;

@@ -13,7 +13,7 @@ use crate::{env, host};
 /// The original's own configuration, for all users of a machine.
 const SYSTEM_CONFIG: &str = "/etc/vybe/config.yaml";
 
-/// The database of the original, if there is one: where its variable, its configuration or its default says. A file
+/// The database of the original, if there is one: from its variable, its configuration or its default. A file
 /// that is open as our store is not looked at.
 pub(crate) fn database(store: Option<&Path>) -> Option<PathBuf> {
     let variable = env::get("VYBE_DB_PATH").map(PathBuf::from);
@@ -65,7 +65,7 @@ fn command(path: &Path) -> String {
     }
 }
 
-/// What the first command says that makes a store beside an installation of the original.
+/// The notice of the first command that creates a store beside an installation of the original.
 pub(crate) fn notice(globals: &Globals) -> Option<String> {
     let found = found(globals)?;
     Some(format!("note: found a vybe database at {}; import it with {}\n", found.display(), command(&found)))

@@ -35,7 +35,7 @@ pub(crate) struct Output {
 
 impl Output {
     /// A terminal gets text. Elsewhere the agent contract, the crew and validators print JSON, and all others text.
-    /// `asked` is what the flag or the variable says. Under its own name the agent contract always prints JSON, and a
+    /// `asked` is the value of the flag or the variable. Under its own name the agent contract always prints JSON, and a
     /// handler speaks to its agent in that agent's form.
     pub(crate) fn new(asked: Option<Format>, surface: Surface) -> Self {
         let format = match (surface, persona::current()) {
@@ -249,7 +249,7 @@ pub(crate) fn say(text: &str) {
         Persona::Writ => harmless(text),
         Persona::Vybe => Cow::Owned(text.lines().map(logged).collect()),
     };
-    // Nobody can be told that standard error is gone.
+    // A closed standard error cannot be reported.
     io::stderr().write_all(said.as_bytes()).ok();
 }
 

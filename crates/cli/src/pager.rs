@@ -64,7 +64,7 @@ fn start(program: &str) -> Option<Child> {
 
 /// Writes the text to the pager and waits for its end. A pager that quits early has shown enough.
 fn feed(mut child: Child, text: &str) -> bool {
-    // What a shell says of a program that it cannot find or start.
+    // Exit codes of a shell that cannot find or start a program.
     const NOT_STARTED: [i32; 2] = [126, 127];
     if let Some(mut input) = child.stdin.take() {
         // The reader may have had enough.

@@ -24,7 +24,7 @@ const HINT: &str =
 const ANSWER_BYTES_MAX: u64 = 1000;
 /// A token has fewer than 100.
 const TOKEN_BYTES_MAX: u64 = 1000;
-/// Programs whose commands are an agent's and not a person's.
+/// Programs that run commands for an agent, not for a person.
 const AGENT_PROGRAMS: &[&str] = &[
     "claude",
     "codex",
@@ -41,7 +41,7 @@ const AGENT_PROGRAMS: &[&str] = &[
     "crush",
 ];
 
-// Who decides, for commands whose decisions are a person's. The parser would show a doc comment here as what each
+// How a person's decision is given. The parser would show a doc comment here as what each
 // command does.
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct Decider {
@@ -92,7 +92,7 @@ pub(crate) fn access_token(file: Option<&Path>) -> Result<Option<String>> {
 /// The terminal of this process, if it is one.
 fn terminal() -> Result<File> {
     let file = OpenOptions::new().read(true).write(true).open("/dev/tty");
-    // Without a terminal, the system says only that there is no such device.
+    // Without a terminal, the system's error is only "no such device".
     let file = file.map_err(|_| no_terminal(&"there is none"))?;
     if rustix::termios::isatty(file.as_fd()) {
         return Ok(file);

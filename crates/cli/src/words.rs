@@ -78,7 +78,7 @@ fn usage(error: &clap::Error, words: &[OsString]) -> String {
     }
 }
 
-/// What the standard library says about numbers, in words of people.
+/// Plain messages for the standard library's number parsing errors.
 fn plain(text: &str) -> String {
     [
         ("invalid digit found in string", "it is not a whole number"),
@@ -124,7 +124,7 @@ fn prints(path: &str) -> &'static str {
     }
 }
 
-/// An error whose message and hint name flags instead of fields: verbs know only the fields of their requests.
+/// An error with flags instead of field names in message and hint: verbs know only the fields of their requests.
 pub(crate) fn naming_flags(mut error: Error, path: &str) -> Error {
     let mut grammar = grammar();
     grammar.build();
@@ -154,7 +154,7 @@ fn message(error: &clap::Error, understood: &Understood, words: &[OsString]) -> 
         return known;
     }
     let rendered = plain(&error.render().to_string());
-    // The first paragraph says what is wrong; a list of names follows its first line.
+    // The first paragraph is the fault; a list of names follows its first line.
     let lines = rendered.lines().take_while(|line| !line.trim().is_empty()).map(str::trim);
     lines.collect::<Vec<_>>().join(" ").trim_start_matches("error: ").to_owned()
 }

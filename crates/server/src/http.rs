@@ -26,7 +26,7 @@ use crate::status::refuse;
 
 /// The header with the id under which a retry is recognized.
 pub const REQUEST_ID: &str = "writ-request-id";
-/// How long open connections may take after the server was told to stop.
+/// How long open connections may take after a stop request.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// A server that listens but does not yet answer.
@@ -49,8 +49,7 @@ pub fn bind(address: SocketAddr, open: impl FnOnce() -> Result<Context> + Send +
 }
 
 impl Server {
-    /// Answers the user with the id `owner`, and nobody else, until `stop` returns true; it is called several times a
-    /// second.
+    /// Answers only the user with the id `owner`, until `stop` returns true; it is called several times a second.
     pub fn serve(self, owner: u32, stop: impl Fn() -> bool + Send + Sync + 'static) -> Result<()> {
         let app = routes(self.reader, owner, self.address.port())
             .into_make_service_with_connect_info::<Connection>();

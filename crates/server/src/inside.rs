@@ -31,7 +31,7 @@ pub struct Asked {
 /// The work for one request. It runs on a thread of its own.
 pub struct Job {
     pub work: Box<dyn FnOnce() -> Result<Value> + Send>,
-    /// Called if nobody waits for the answer any more.
+    /// Called when the caller has gone away.
     pub abandon: Box<dyn Fn() + Send + Sync>,
 }
 
@@ -84,7 +84,7 @@ impl Doors {
         Ok(Self { runtime: handle, _thread: thread })
     }
 
-    /// Answers the user with the id `owner`, and nobody else, on a socket that is bound already.
+    /// Answers only the user with the id `owner`, on a socket that is already bound.
     pub fn open(
         &self,
         listener: UnixListener,
@@ -146,7 +146,7 @@ struct UnderWay {
     number: u64,
 }
 
-/// Gives the work up when nobody waits for it any more.
+/// Abandons the work when the caller has gone away.
 struct Waiting(UnderWay);
 
 impl Drop for Waiting {

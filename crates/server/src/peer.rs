@@ -8,7 +8,7 @@ const TABLES: [&str; 2] = ["/proc/self/net/tcp", "/proc/self/net/tcp6"];
 /// States in which a socket still belongs to a process: established, closing on one side.
 const OWNED_STATES: [&str; 4] = ["01", "04", "05", "08"];
 
-/// The user whose socket at `peer` is connected to `here`. `None` if the system does not say.
+/// The user id of the socket at `peer` that is connected to `here`. `None` if unknown.
 pub(crate) fn user_of(peer: SocketAddr, here: SocketAddr) -> Option<u32> {
     TABLES
         .iter()

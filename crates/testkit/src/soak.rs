@@ -1,8 +1,8 @@
-//! How many rounds a repeating test runs, and what it says about them.
+//! The number of rounds of a repeating test, and its report.
 
 use std::ffi::OsStr;
 
-/// The number of rounds: `usual`, or what `WRIT_ROUNDS` says. `cargo xtask soak` sets it for each storm.
+/// The number of rounds: `WRIT_ROUNDS`, or `usual`. `cargo xtask soak` sets it for each storm.
 #[expect(clippy::disallowed_methods, reason = "tests have no command line of their own")]
 pub fn rounds(usual: u32) -> u32 {
     number(usual, std::env::var_os("WRIT_ROUNDS").as_deref())

@@ -69,7 +69,7 @@ const AGENTS: &[Agent] = &[
         package: "opencode-linux-x64@1.18.33",
         program: "opencode-linux-x64/bin/opencode",
     },
-    // No agent, but a tool whose work in a sandbox is tested and that few machines have.
+    // Not an agent: a tool for sandbox tests that few machines have.
     Agent {
         name: "go",
         version: "1.27.3",
@@ -115,7 +115,7 @@ fn install_notice(missing: &[Program]) -> String {
     )
 }
 
-/// A relative `XDG_CACHE_HOME` is ignored, as its specification says.
+/// A relative `XDG_CACHE_HOME` is ignored, as specified.
 fn cache_directory(xdg: Option<PathBuf>, home: Option<PathBuf>) -> Result<PathBuf> {
     let xdg = xdg.filter(|path| path.is_absolute());
     let cache = xdg.or_else(|| home.map(|home| home.join(".cache")));

@@ -31,7 +31,7 @@ const STORM_MAX: Duration = Duration::from_secs(40 * 60);
 const FACTOR: u64 = 10;
 /// At most so many times its usual rounds in one call, so that all of them have their turn.
 const FACTOR_PER_CALL: u64 = 4;
-/// Storms whose rounds are the size of one thing: they get it in one call.
+/// Storms that take their rounds as the size of one thing, in one call.
 const WHOLE: &[(&str, u64)] = &[
     ("soak_a_run_of_many_tasks_ends_and_can_be_read", 10_000),
     ("soak_a_session_whose_engine_is_killed_ends_like_one_that_nobody_disturbed", 200),
@@ -91,7 +91,7 @@ fn soak(storms: &[Storm], logs: &Path, length: Duration) -> Result<Vec<Tally>> {
     Ok(tallies)
 }
 
-/// The storm whose turn it is: one that has not run, then the one furthest from its goal, then the one that had the
+/// The next storm: one that has not run, then the one furthest from its goal, then the one that had the
 /// least time.
 fn next(tallies: &[Tally]) -> usize {
     let share = |tally: &Tally| match goal(tally) {

@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction};
 use super::grammar;
 use crate::persona::{self, Persona};
 
-/// The sections of the commands. A command's display order says which one it is in.
+/// The sections of the commands. A command's display order selects its section.
 pub(super) const START: usize = 1;
 pub(super) const RUN: usize = 2;
 pub(super) const CREW: usize = 3;

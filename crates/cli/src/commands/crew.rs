@@ -41,7 +41,7 @@ pub(crate) fn token(text: &str) -> Result<LockToken> {
     text.parse().map_err(|error: InvalidToken| Error::new(ErrorCode::Usage, format!("--token: {error}")))
 }
 
-/// The token that was given, or the one of the worker whose command this is if it works on this task.
+/// The given token, or that of the calling worker if it works on this task.
 pub(crate) fn own_token(given: Option<&str>, task: &str) -> Result<Option<LockToken>> {
     if given.is_some() || env::get("WRIT_TASK_ID").as_deref() != Some(task) {
         return given.map(token).transpose();

@@ -31,7 +31,7 @@ pub(crate) struct Args {}
 struct Look {
     what: &'static str,
     well: bool,
-    /// Nothing is broken, but somebody may want to change it.
+    /// Works, but may need a change.
     warns: bool,
     said: String,
 }
@@ -107,7 +107,7 @@ fn configuration(config: Result<config::Config>) -> Look {
     }
 }
 
-/// Nothing is broken, but nothing is started either until somebody lifts it.
+/// A halt: nothing is started until it is lifted.
 fn halted(halt: &Halt) -> Look {
     let reason = halt.reason.as_deref().map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();
     let said = format!("halted by {} at {}{reason}; lift it with `writ resume-all`", halt.by, halt.at);

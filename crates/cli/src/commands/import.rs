@@ -28,7 +28,7 @@ pub(crate) struct Args {
     from: Option<Program>,
 }
 
-/// Programs whose data can be imported.
+/// Programs with an importer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Program {
     Vybe,

@@ -98,7 +98,7 @@ pub(crate) fn installed_links(program: &Path) -> Vec<PathBuf> {
     links
 }
 
-/// A link whose target is gone counts when the target was called `writ`.
+/// A dangling link counts when its target was called `writ`.
 fn points_at_writ(link: &Path, program: &Path) -> bool {
     let Ok(target) = std::fs::read_link(link) else { return false };
     match std::fs::canonicalize(link) {

@@ -115,7 +115,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     finish(answered, &mut cx, output)
 }
 
-/// What is told about a run that had ended before it was continued.
+/// The message for a run that had ended before it was continued.
 fn ended_before(cx: &mut Context, which: &str) -> Option<String> {
     // A name of no run is refused by the verb.
     let run = Some(show(cx, which).ok()?.run).filter(|run| run.state.is_terminal())?;

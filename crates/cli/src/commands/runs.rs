@@ -87,7 +87,7 @@ fn parse_state(word: &str) -> Result<ShownState> {
     })
 }
 
-/// An id that writ made says itself what it is.
+/// Ids made by writ have a prefix for their kind.
 fn corr(corr: &str) -> String {
     if corr.starts_with("corr_") { corr.to_owned() } else { format!("corr {corr}") }
 }
@@ -183,7 +183,7 @@ pub(crate) fn print_result_as(
     if failed { Ok(ExitCode::from(ErrorCode::RunFailed.exit())) } else { Ok(printed) }
 }
 
-/// A line about changes that nobody can be held responsible for.
+/// A line about changes without a known author.
 fn unattributed(outcome: Option<&Outcome>, indent: &str) -> String {
     let told = outcome.and_then(|outcome| outcome.outside.as_ref()).and_then(Outside::unattributed);
     told.map(|told| format!("{indent}unattributed: {}\n", one_line(&told))).unwrap_or_default()

@@ -89,7 +89,7 @@ pub(crate) fn run(Command::Test(args): &Command, globals: &Globals, _: &Output) 
     ended
 }
 
-/// The task whose permissions are used, and where it works.
+/// The task that supplies the permissions, and its directory.
 fn task_of(args: &Args, config: &config::Config, here: &Path) -> Result<(PlanTask, PathBuf)> {
     let (Some(file), Some(name)) = (&args.plan, &args.task) else {
         let writes = vec![Scope::everything()];

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let stop = host::stop_on_signals()?;
     let opened = globals.clone();
     let server = server::bind(SocketAddr::new(args.address, args.port), move || host::open(&opened))?;
-    // Opened by now, so it exists. Its owner may read it here; nobody else may, whatever the file's mode is.
+    // Already opened, so it exists. Only its owner may read it here, whatever the file's mode is.
     let path = host::store_path(globals)?;
     let owner = std::fs::metadata(&path)
         .map_err(|error| Error::new(ErrorCode::Io, format!("could not read {}: {error}", path.display())))?

@@ -116,7 +116,7 @@ fn counted(path: &str, bytes: u64, counts: &CountsView, runs: &RunsView) -> Stri
     )
 }
 
-/// Runs that nothing works any more, and how they go on once nobody halts them.
+/// Interrupted runs and how to continue them.
 fn interrupted(runs: &RunsView, is_halted: bool) -> String {
     let Some(first) = runs.interrupted.first() else { return String::new() };
     let hint = if is_halted {

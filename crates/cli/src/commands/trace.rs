@@ -95,7 +95,7 @@ const ATTEMPT_ENDED: &str = "attempt_ended";
 /// The intent of the event with the results of a rollback.
 const ROLLBACK_INITIATED: &str = "writ.rollback_initiated";
 
-/// The intent of the event that somebody changed how urgent a task is.
+/// The intent of a priority change.
 const PRIORITY_ESCALATION: &str = "writ.priority_escalation";
 
 /// The intent of the event that a TASK is sent as a v1 prompt.
@@ -123,7 +123,7 @@ fn is_taken_lock(event: &Event) -> bool {
 /// The kind of the event with which locks are released.
 const LOCKS_RELEASED: &str = "locks_released";
 
-/// What is said about an attempt of which nobody knows what it did, as one that lost its locks.
+/// Explains an attempt with an unknown outcome, such as one that lost its locks.
 fn lost_attempt(event: &Event) -> String {
     let payload = &event.record.payload;
     let word = |path: &str| payload.pointer(path).and_then(Value::as_str).unwrap_or_default();

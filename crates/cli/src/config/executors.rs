@@ -138,7 +138,7 @@ fn tables(value: &Value) -> Vec<Table<'_>> {
     found
 }
 
-/// The command of an agent whose name no executor can have: a TASK can name it, a plan cannot.
+/// The command of an agent with a name that is invalid for executors: a TASK can name it, a plan cannot.
 fn command_of_agent(table: &Table<'_>) -> Option<Vec<String>> {
     let is_agent =
         ExecutorName::parse(&table.name).is_err() && speaks_for_an_agent(table, ExecutorKind::AopStdio);

@@ -1,4 +1,4 @@
-//! An agent program whose hooks call writ: where its settings are, what is installed there, and how it talks.
+//! Hooks of an agent program: its settings files, the entries writ installs there, and its message format.
 //!
 //! A new agent program is one file beside this one with an implementation of [`HookAdapter`], and its line in
 //! [`ADAPTERS`]. Flags, handlers and the status come from that list.
@@ -62,7 +62,7 @@ pub(crate) trait HookAdapter: Sync + std::fmt::Debug {
     fn status(&self, program: &Program, hooks: &mut Map<String, Value>, diagnostics: &mut Vec<Diagnostic>);
 }
 
-/// The hooks whose answer an agent reads.
+/// The hooks that return an answer to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HookEvent {
     SessionStart,

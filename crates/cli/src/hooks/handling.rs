@@ -88,7 +88,7 @@ const TRIGGER_CHARS_MAX: usize = 40;
 /// Items of an agent's own list that are stored.
 const TODOS_MAX: usize = 20;
 const TODO_CHARS_MAX: usize = 150;
-/// What a person types to be told where things stand.
+/// The prompt by which a person asks for the current state.
 const BRIEF_WORDS: [&str; 6] = ["brief", "brief me", "remember", "remember?", "status", "what's pending"];
 
 impl Handler {
@@ -112,7 +112,7 @@ impl Handler {
         Handler::ALL.into_iter().find(|handler| handler.word() == word)
     }
 
-    /// The hook whose answer the agent reads, if it reads one.
+    /// The hook that returns an answer to the agent, if there is one.
     pub(crate) fn answered_event(self) -> Option<HookEvent> {
         match self {
             Handler::SessionStart => Some(HookEvent::SessionStart),
@@ -171,7 +171,7 @@ impl Handler {
             Handler::Stop => stopped(input),
             Handler::TaskCompleted => completed(input),
             Handler::Todos => todos(input),
-            // No model is asked behind anybody's back.
+            // Never calls a model.
             Handler::Retrospective | Handler::RetrospectiveBg => Act::Nothing,
         }
     }

@@ -19,7 +19,7 @@ impl Scope {
     pub(crate) const ALL: [Scope; 2] = [Scope::User, Scope::Project];
 }
 
-/// The file that says how to undo an installation; none where there is no data directory.
+/// The undo record of an installation. `None` without a data directory.
 pub(crate) fn record(settings: &Path) -> Option<PathBuf> {
     let digest = digest::of_bytes(settings.as_os_str().as_encoded_bytes());
     let name = digest.trim_start_matches("sha256:").get(..16)?;

@@ -1,7 +1,7 @@
 //! Writes what ratatui draws with movements relative to the cursor.
 //!
 //! ratatui addresses rows of the whole screen and asks the terminal where its cursor is. The answer would come on
-//! standard input, which belongs to somebody else, and some terminals never give one. The rows of an inline viewport
+//! standard input, which other readers own, and some terminals never send one. The rows of an inline viewport
 //! are only ever reached from each other, so it is enough to count from an assumed row.
 
 use std::io::{self, Write};

@@ -40,7 +40,7 @@ fn run_namespace(setup: &Setup) -> Result<Report> {
     Ok(Report { name: NAMESPACE.name, about, series, pairs })
 }
 
-/// Instead of `on` or `off`: as a plan that says nothing about it.
+/// Instead of `on` or `off`: the default of a plan.
 pub(super) const DEFAULT: &str = "default";
 /// Instead of `on` or `off`: in a namespace, with everything that can be enforced.
 const SANDBOX: &str = "sandbox";

@@ -38,7 +38,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// A row of a table whose first cell is an id: three digits and a dot, as in `001.A-c`.
+/// A table row that starts with an id: three digits and a dot, as in `001.A-c`.
 fn is_row(text: &str) -> bool {
     let id = text.strip_prefix("| ").unwrap_or_default().as_bytes();
     id.len() > 4 && id[..3].iter().all(u8::is_ascii_digit) && id[3] == b'.'

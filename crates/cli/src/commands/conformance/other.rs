@@ -26,7 +26,7 @@ impl Other {
     pub(super) fn answer(&self, question: &Value) -> Result<Value, String> {
         let mut spec = host::program(vec!["sh".into(), "-c".into(), self.command.clone()]);
         spec.stdin = Stdin::Bytes(format!("{question}\n").into_bytes());
-        // A validator that denies fails too, so how it ended says nothing about whether it answered.
+        // A validator that denies fails too, so its exit code does not show whether it answered.
         let answered = ask(&self.shim, spec, self.patience).map_err(|error| error.to_string())?;
         strict::parse(&answered.printed).map_err(|error| format!("its answer is not JSON: {error}"))
     }

@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::host;
 
 pub(super) fn look(config: Option<&Config>) -> Look {
-    // A machine that enforces less is no trouble: the mode `prefer` says it for each task, and `enforce` refuses.
+    // A machine that enforces less is not an error: `prefer` reports it per task, and `enforce` refuses.
     let mut warns = false;
     let (well, said) = match sandbox_here(&host::shim()) {
         Ok(in_force) => {
@@ -35,7 +35,7 @@ pub(super) fn look(config: Option<&Config>) -> Look {
 /// What follows where a part is missing.
 const REFUSED: &str = "tasks with `sandbox = \"enforce\"` are refused here, others go without these parts";
 
-/// How strictly tasks are confined where their plan says nothing, and who says so.
+/// The default sandbox mode and its origin.
 fn mode(config: Option<&Config>) -> String {
     let set = config.and_then(|config| config.policy.sandbox);
     let Some(set) = set else {

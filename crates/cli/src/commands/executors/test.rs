@@ -149,7 +149,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed is in nobody's way.
+        // Leftovers are harmless.
         std::fs::remove_dir_all(&self.0).ok();
     }
 }

@@ -1,4 +1,4 @@
-//! Carries out the plans of an installation or its removal, with nobody else changing the same files.
+//! Carries out the plans of an installation or its removal under a lock on the files.
 
 use std::path::{Path, PathBuf};
 

@@ -32,7 +32,7 @@ const INPUT_WAIT_MAX: Duration = Duration::from_secs(2);
 const BUSY_WAIT_MAX: Duration = Duration::from_secs(3);
 /// How long the store may take in all; afterwards the agent goes on without us.
 const WORK_WAIT_MAX: Duration = Duration::from_secs(8);
-/// How long a task's checks may take besides. A task whose checks take longer stays open; `writ task complete` waits.
+/// Additional time for a task's checks. If they take longer, the task stays open; `writ task complete` waits.
 const CHECKS_WAIT_MAX: Duration = Duration::from_secs(50);
 /// Starts of one session in one process that are this close together are one start.
 const SAME_START_MS: i64 = 10_000;

@@ -96,8 +96,7 @@ impl Session<'_> {
             label: None,
             blocked_reason: None,
         };
-        // A task that does not exist, is another agent's or whose checks fail stays as it is; the signal is recorded
-        // anyway.
+        // A missing task, another agent's task or one with failing checks stays as it is; the signal is recorded anyway.
         self.record(note)?;
         complete::complete(self.cx, &with_suffix(self.key, "close")?, &request).map(|_| None)
     }

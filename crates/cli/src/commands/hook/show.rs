@@ -8,7 +8,7 @@ use super::apply::Plans;
 use crate::hooks::{FileChange, files};
 use crate::output::Output;
 
-/// What each agent program's plan says.
+/// The installation plan of each agent program.
 pub(super) fn answers(plans: &Plans) -> Map<String, Value> {
     plans.iter().map(|(adapter, plan)| (adapter.name().to_owned(), plan.answer.clone())).collect()
 }

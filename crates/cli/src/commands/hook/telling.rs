@@ -1,4 +1,4 @@
-//! What an agent is told between two turns: short, because it is paid for every time.
+//! Messages to an agent between two turns: short, because each costs tokens.
 
 use contract::domain::request::Agent;
 use contract::domain::status::Status;
@@ -10,7 +10,7 @@ use crate::output::one_line;
 
 const TITLE_CHARS_MAX: usize = 200;
 
-/// Who is told.
+/// The recipient.
 pub(super) struct Reader<'a> {
     pub(super) agent: &'a Agent,
     pub(super) project: &'a str,
@@ -29,7 +29,7 @@ impl Reader<'_> {
     }
 }
 
-/// What an agent is told while writ is halted.
+/// The message while writ is halted.
 pub(super) fn halted(error: &Error) -> String {
     format!(
         "{}. Claims, locks and tokens from before the halt are void. Stop, and continue only after a person has run \
@@ -41,7 +41,7 @@ pub(super) fn halted(error: &Error) -> String {
 /// The task the agent works on, in one line. Nothing where there is none.
 pub(super) fn reminder(cx: &mut Context, reader: &Reader<'_>) -> Result<Option<String>> {
     if reader.only_task.is_some() {
-        // The session has one task, which it was told at its start.
+        // The session has one task, which its brief named.
         return Ok(None);
     }
     let task = ops::agent::focus(cx, reader.agent)?;

@@ -41,7 +41,7 @@ fn note(adapter: &dyn HookAdapter) -> String {
     format!("{title} still has its hooks; to remove them: writ hook uninstall --{name}\n")
 }
 
-/// Agent programs that nobody named and that keep their hooks.
+/// Agent programs that were not named and keep their hooks.
 fn still_installed(args: &Args, program: &Program) -> Vec<&'static dyn HookAdapter> {
     let has_hooks = |adapter: &&'static dyn HookAdapter| {
         let plan = adapter.uninstall(args.which.scope(), program, false);

@@ -17,7 +17,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    // A missing identity is told before a wrong word, as the agent contract does.
+    // Report a missing agent before an invalid value, as the agent contract does.
     host::required_key(globals)?;
     host::answer::<Delete>(globals, output, &args.name.name()?, |answer| format!("deleted {}", answer.key))
 }

@@ -7,7 +7,7 @@ use ops::run::work::RunAnswer;
 /// One line with the command that goes on.
 pub(super) fn after(answer: &RunAnswer) -> String {
     let id = answer.run_id();
-    // Without a result it was interrupted, and nobody has to decide anything.
+    // Without a result it was interrupted: no decision is needed.
     if !answer.has_result() {
         return format!("hint: continue with `writ run --continue {id}`\n");
     }

@@ -24,7 +24,7 @@ pub(super) fn summary(attempt: &Attempt, indent: &str) -> String {
     text
 }
 
-/// The same with the checkpoints that passed and what the executor says it did.
+/// The same with the passed checkpoints and the executor's own account.
 pub(super) fn text(attempt: &Attempt, indent: &str) -> String {
     let Some(outcome) = &attempt.outcome else { return String::new() };
     let mut text = String::new();

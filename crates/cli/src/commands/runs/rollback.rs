@@ -1,4 +1,4 @@
-//! What became of an attempt whose engine died, what was taken back of it, and what could not be kept for that, for people.
+//! Text about interrupted attempts: recovery, rolled back files, and files missing from the snapshot.
 
 use contract::domain::attempt::Attempt;
 

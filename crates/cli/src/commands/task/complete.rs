@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     if args.outcome.is_empty() {
         return Err(Error::field(ErrorCode::InvalidInput, "outcome", "is required (done|blocked)"));
     }
-    // A missing identity is told before a wrong word, as the agent contract does.
+    // Report a missing agent before an invalid value, as the agent contract does.
     host::required_key(globals)?;
     let request = Request {
         id: args.id.clone(),

@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
 
 fn text(task: &TaskView, needed: &[TaskView]) -> String {
     let mut text = format!("{}\n", super::line(task));
-    // The reason `dependency` says nothing that the list below does not.
+    // The reason `dependency` would repeat the list below.
     if let Some(reason) =
         task.blocked_reason.as_deref().filter(|reason| needed.is_empty() || *reason != WAITS)
     {

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     if args.status.is_empty() {
         return Err(Error::required("status"));
     }
-    // A missing identity is told before a wrong word, as the agent contract does.
+    // Report a missing agent before an invalid value, as the agent contract does.
     host::required_key(globals)?;
     let request = Request {
         id: args.id.clone(),

@@ -1,4 +1,4 @@
-//! Deletes the store: only a store of writ, only when nothing works on it, and only when a person says so.
+//! Deletes the store: only a store of writ, only when nothing works on it, and only on a person's decision.
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};

@@ -192,7 +192,7 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// A parsed settings file whose hooks have the shape that Claude Code documents.
+/// A parsed settings file with hooks in the documented format of Claude Code.
 pub(super) struct Settings {
     pub(super) document: jsonc::Document,
     pub(super) hooks: Option<CstObject>,

@@ -42,7 +42,7 @@ pub(super) fn ends(text: &str, chars: usize) -> String {
     if count <= chars {
         return all;
     }
-    // What a message concludes with says more than how it begins.
+    // The end of a message is more informative than its beginning.
     let first = chars / 3;
     let last = chars - first - ELLIPSIS.chars().count();
     let begin: String = all.chars().take(first).collect();
@@ -60,7 +60,7 @@ pub(super) fn tail(text: &str, bytes: usize) -> String {
     end(&plain(text), bytes).to_owned()
 }
 
-/// The line of a failed tool's output that says most about the failure: the first that names an error, else the last.
+/// The most informative line of a failed tool's output: the first that names an error, else the last.
 pub(super) fn telling_line(output: &str, chars: usize) -> Option<String> {
     let clean = plain(output);
     let lines = || clean.lines().map(str::trim).filter(|line| line.chars().any(char::is_alphanumeric));

@@ -62,7 +62,7 @@ impl Input {
         fields.collect()
     }
 
-    /// How the tool failed, as far as the payload says it.
+    /// The tool's error, if the payload has one.
     pub(super) fn failure(&self) -> (String, Option<i64>) {
         let said = ["error", "tool_response"].iter().find_map(|name| self.raw.get(*name));
         let text = excerpt::text_of(said);

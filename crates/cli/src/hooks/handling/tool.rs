@@ -30,7 +30,7 @@ pub(crate) enum Target {
     /// Files that it changes.
     Files(Vec<String>),
     Command(String),
-    /// Something else that says what the call was about.
+    /// Another argument that identifies the subject of the call.
     Other(String),
     Unknown,
 }
@@ -43,7 +43,7 @@ pub(crate) enum Outcome<'a> {
 }
 
 impl ToolCall {
-    /// A tool that we know nothing about, with the argument that says most.
+    /// An unknown tool, with its most informative argument.
     pub(crate) fn unknown(name: &str, input: &Value) -> Self {
         const TELLING: [&str; 9] = [
             "command",

@@ -43,7 +43,7 @@ impl Replaced {
     }
 }
 
-/// Plans the removal of the original's plugins, and says how to undo it.
+/// Plans the removal of the original's plugins and its undo.
 pub(super) fn replace(directory: &Path, plan: &mut Plan) -> Result<Vec<Replaced>> {
     let mut replaced = Vec::new();
     for name in NAMES {
@@ -140,7 +140,7 @@ mod tests {
             let (after, entries, back) = without_registration(text).unwrap();
             assert!(!after.contains("vybe") && entries.len() == 1, "{after}");
             assert_eq!(edits::apply(&after, &back).as_deref(), Some(text));
-            // After a change by somebody else only the entry comes back.
+            // After a foreign change only the entry is restored.
             let changed = after.replacen('{', "{\"a\": 1, ", 1);
             let with = registered(&changed, &entries).unwrap();
             assert!(with.contains("vybe-bridge") && with.contains("\"a\": 1"), "{with}");

@@ -100,7 +100,7 @@ impl Messages {
     }
 }
 
-/// A RESPONSE says when the work was done, and writ compares that with what it saw.
+/// A RESPONSE has the times of the work, and writ compares them with its own.
 #[expect(clippy::disallowed_methods, reason = "the clock of another program")]
 fn now() -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
