@@ -50,7 +50,7 @@ pub(crate) fn turn_to(work: &mut EventWriter<'_, '_>, chosen: Option<&TaskId>) -
     Ok(())
 }
 
-/// What the event of a changed focus says.
+/// The body of a focus change.
 pub(crate) fn focus_message(task: Option<&TaskId>) -> String {
     task.map_or_else(|| "Focus cleared".to_owned(), |task| format!("Focus set: {task}"))
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::error::Result;
 use crate::record::{About, EventBody, EventWriter};
 
-/// An event and what people are told about it.
+/// An event and its text for people.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AopEvent {
     pub body: Body,

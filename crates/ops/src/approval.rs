@@ -24,7 +24,7 @@ pub(crate) fn has_expired(tx: &Tx<'_>, now: &Now) -> Result<bool> {
     Ok(false)
 }
 
-/// Denies the approvals whose deadline has passed.
+/// Denies expired approvals.
 pub(crate) fn deny_expired(work: &mut EventWriter<'_, '_>) -> Result<Vec<String>> {
     let mut denied = Vec::new();
     for state in [ApprovalState::Pending, ApprovalState::Granted] {

@@ -71,11 +71,11 @@ enum Source {
     Plan(Box<NewRun>),
     /// The task's author.
     Task,
-    /// The project, whose commands a person trusts while they have this digest.
+    /// The project. A person trusts its commands while they have this digest.
     Project { digest: String },
 }
 
-/// What checks showed, and whose they are.
+/// The results of checks, and the author of the checks.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Checked {
     pub(crate) seen: Vec<CheckSeen>,

@@ -47,7 +47,7 @@ pub(crate) enum Decider {
 
 impl Context {
     /// Runs `prepare`, which asks for a decision, and then `act` in a transaction, once for this key. A repeated request gets
-    /// the stored answer; nobody is asked again.
+    /// the stored answer without another question.
     pub(crate) fn decide_once<R, A, P>(
         &mut self,
         key: &Key,

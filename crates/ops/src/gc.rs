@@ -59,7 +59,7 @@ pub struct Answer {
     pub next: Option<String>,
 }
 
-/// A stream whose old events are kept, and what needs them.
+/// A stream with old events that are kept, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Held {
     pub stream: String,
@@ -119,7 +119,8 @@ pub(crate) fn preview_piece(cx: &mut Context, request: &Request) -> Result<Answe
     )
 }
 
-/// Before when files beside the store count as old. Called before the work, whose events would confirm their own time.
+/// Files beside the store from before this time are old. Called before the work, because its events would confirm their
+/// own time.
 pub fn files_cutoff(cx: &mut Context, retention: &Retention) -> Result<Timestamp> {
     let now = cx.clock.now().at;
     Ok(retention.cutoff(cx.store.read()?.confirmed(now)?))

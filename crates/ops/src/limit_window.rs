@@ -56,7 +56,7 @@ impl LimitConflict {
         }
     }
 
-    /// Until the resource is looked at again: somebody may clear its window meanwhile.
+    /// Until the resource is checked again, because its window may be cleared meanwhile.
     pub fn next_look(&self) -> Duration {
         self.waits.left().min(limits::LIMIT_POLL)
     }

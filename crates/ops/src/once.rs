@@ -87,7 +87,7 @@ impl Context {
         done.map_err(|error| error.placed_in(request))
     }
 
-    /// Reads one moment of the store, with what the host says about it.
+    /// Reads one snapshot of the store, with the answers of the host.
     pub(crate) fn read_viewing<A>(
         &mut self,
         mut work: impl FnMut(&Tx<'_>, &HostView) -> Result<A>,

@@ -18,7 +18,7 @@ use crate::context::Caller;
 use crate::error::Result;
 use crate::host::HostView;
 
-/// What an event is about, apart from what it says.
+/// The subject of an event, apart from its body.
 #[derive(Debug, Clone)]
 pub(crate) struct About {
     pub(crate) stream: Stream,
@@ -49,7 +49,7 @@ pub(crate) fn stream_of(project_id: Option<&str>) -> Stream {
     project_id.map_or(Stream::Store, |id| Stream::Project(id.to_owned()))
 }
 
-/// What an event says.
+/// The body of an event.
 pub(crate) struct EventBody {
     pub(crate) r#type: &'static str,
     pub(crate) to: String,
@@ -96,7 +96,7 @@ impl<'t> EventWriter<'_, 't> {
         self.say_as(about, says, id)
     }
 
-    /// The same in the name of someone whose word is passed on.
+    /// The same, attributed to the original sender.
     pub(crate) fn say_for(&mut self, speaker: Option<&str>, about: &About, says: EventBody) -> Result<i64> {
         let id = mint(self.ids, self.now.at);
         let mut event = self.build(id, about, says);

@@ -57,7 +57,7 @@ pub struct Request {
     /// Tokens for the brief, and as many for the prompt.
     #[serde(default)]
     pub budget: Option<i64>,
-    /// The task that the caller was started for: it is told about this one and no other, and claims nothing.
+    /// The task that the caller was started for. The brief covers only this task, and nothing is claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only_task: Option<String>,
 }
@@ -195,7 +195,7 @@ fn take_task(work: &mut EventWriter<'_, '_>, wanted: &Wanted<'_>, program: &Prog
     let found = find(work.tx, work.now, (&agent, project), wanted, &[])?;
     let Found { known, project, old_cursor, deltas, chosen: Chosen { mut task, rule } } = found;
     if let Some(task) = &mut task {
-        // A task that was asked for may belong to another project, whose orphans were not looked at.
+        // A requested task may belong to another project, where orphans were not released.
         orphans::end_claim(work, task)?;
         not_held_by_another(task, &agent, work.now)?;
     }

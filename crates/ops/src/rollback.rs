@@ -37,7 +37,7 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// The subject as it is now, and since when nobody worked on it.
+    /// The current subject, and the time since which no attempt worked on it.
     fn look(cx: &mut Context, id: &str, direction: Direction) -> Result<(Self, Option<Timestamp>)> {
         let now = cx.clock.now();
         cx.read_viewing(|tx, view| {
@@ -47,7 +47,7 @@ impl Subject {
         })
     }
 
-    /// Refused while somebody works on the task: what it will leave is not known yet.
+    /// Refused while the task is being worked, because its changes are not final.
     pub(crate) fn load(
         tx: &Tx<'_>,
         id: &str,

@@ -61,13 +61,13 @@ pub fn engines_at_work(cx: &mut Context) -> Result<Vec<Owner>> {
     Ok(cx.store.read()?.engines_at_work()?)
 }
 
-/// The state that is shown: a run whose engine died is interrupted, whatever the store still says.
+/// The displayed state: a running run without a live engine is interrupted.
 pub fn shown_state(cx: &mut Context, run: &Run) -> ShownState {
     let is_worked = run.state != RunState::Running || is_worked(cx, run);
     run.shown_state(is_worked)
 }
 
-/// Whether a living engine works the run, as far as a transaction was told.
+/// Whether a live engine works the run, by the view of this transaction.
 pub(crate) fn is_worked_by_another(run: &Run, now: &Now, view: &HostView) -> Result<bool> {
     match &run.owner {
         Some(owner) => Ok(lives(run, now, view.liveness(owner)?)),

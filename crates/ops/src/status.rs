@@ -44,7 +44,7 @@ impl Verb for Show {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// The agent whose state is shown too.
+    /// Also show the state of this agent.
     #[serde(default)]
     pub agent: Option<String>,
     /// Also report whether the store answers.
@@ -280,7 +280,7 @@ fn counts(tx: &Tx<'_>, at: Timestamp) -> Result<CountsView> {
     })
 }
 
-/// Runs that an engine or a crew works, and runs whose engine died. The store has one state for all of them.
+/// Runs that an engine or a crew works, and interrupted runs. The store has one state for all of them.
 fn started(cx: &mut Context) -> Result<(Vec<String>, Vec<String>)> {
     let (mut running, mut interrupted) = (Vec::new(), Vec::new());
     for run in rows(cx, Some(RunState::Running), limits::LIST_ROWS_MAX)? {

@@ -113,7 +113,7 @@ pub(crate) fn unblock_dependents(work: &mut EventWriter<'_, '_>, done: &Task) ->
     Ok(())
 }
 
-/// Makes a blocked task wait for nothing any more.
+/// Unblocks a task.
 pub(crate) fn unblock(work: &mut EventWriter<'_, '_>, task: &Task, message: &str) -> Result<i64> {
     let unblocked = Change::TaskMoved {
         task_id: task.id.clone(),

@@ -86,7 +86,7 @@ pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
 const TABLES: [&str; 7] =
     ["projects", "tasks", "task_dependencies", "memory", "events", "artifacts", "agent_state"];
 
-/// Refuses a database whose import would keep other writers waiting for too long.
+/// Refuses a database that would take too long to import while other writers wait.
 fn refuse_too_many(vybe: &Vybe) -> Result<()> {
     let mut rows = 0;
     for table in TABLES {

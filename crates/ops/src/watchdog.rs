@@ -1,4 +1,4 @@
-//! The watchdog: blocks tasks whose workers stopped sending heartbeats, and releases their locks.
+//! The watchdog: blocks tasks without heartbeats and releases their locks.
 
 mod progress;
 
@@ -53,16 +53,16 @@ pub struct Answer {
     pub timed_out: Vec<Value>,
     /// Expired locks of tasks that were not in progress.
     pub released: Vec<Value>,
-    /// Expired locks of engines that exist, or whose processes may exist. They are not given to others.
+    /// Expired locks of engines that are or may be alive. They are not given to others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<Value>,
-    /// Approvals whose deadline passed; they are denied.
+    /// Approvals denied because their deadline passed.
     #[serde(default)]
     pub denied: Vec<String>,
     /// Rows with an impossible heartbeat, and workers that send heartbeats but change nothing (`no_progress`); a person
     /// must decide.
     pub problems: Vec<Value>,
-    /// Live assignments whose files were not looked at: a sweep looks at so many workspaces and no more.
+    /// Live assignments without a look at their files: a sweep looks at a limited number of workspaces.
     #[serde(default, skip_serializing_if = "is_none")]
     pub not_looked_at: usize,
 }
@@ -114,7 +114,7 @@ pub fn tick(cx: &mut Context, caller: &Caller) -> Result<Answer> {
     let is_quiet = !crate::approval::has_expired(&tx, &now)?;
     drop(tx);
     let host = cx.host();
-    // Engines that exist, or cannot be seen, keep their locks; nobody has to read their runs to find that out.
+    // Engines that are or may be alive keep their locks, so their runs need not be read.
     let may_be_swept = |lock: &Held| {
         lock.holder.as_ref().is_none_or(|holder| host.liveness(holder) == crate::run::Liveness::Dead)
     };
@@ -147,7 +147,7 @@ pub(crate) fn sweep_run(
     Ok(())
 }
 
-/// Releases a lock whose lease expired. That of an engine stays until nothing of the engine is left.
+/// Releases an expired lock. An engine's lock stays until nothing of the engine is left.
 fn release(work: &mut EventWriter<'_, '_>, lock: &Held, answer: &mut Answer) -> Result<()> {
     let facts = json!({
         "run_id": lock.run_id.uuid(), "task_id": lock.reference, "token": lock.token, "resource": lock.scope,

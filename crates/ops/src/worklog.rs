@@ -92,7 +92,7 @@ pub(crate) fn outcome(tx: &Tx<'_>, task: &Task) -> Result<Option<Outcome>> {
     })
 }
 
-/// A result that is not done needs a last line of its worklog that says why: the code and the next step, written under
+/// A result that is not done needs a last worklog line with the reason: the code and the next step, written under
 /// the same token. With `strict`, a result that is done needs a worklog too.
 pub(crate) fn refuse_unexplained(
     tx: &Tx<'_>,

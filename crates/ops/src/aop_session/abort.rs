@@ -24,7 +24,7 @@ pub fn end_others(
     let Some(session_id) = run.asked.session_id.clone() else { return Ok(Vec::new()) };
     let others = |tx: &Tx<'_>| -> Result<Vec<Run>> {
         let mut runs = tx.runs_of_session(&session_id, limits::SESSION_RUNS_MAX)?;
-        // A run that somebody submitted later was submitted although the session had been aborted.
+        // A later run was submitted on purpose after the abort.
         runs.retain(|other| {
             let is_other = other.asked.id != run.asked.id && other.created_at <= at;
             is_other && !other.state.is_terminal() && !other.cancel_requested
@@ -65,7 +65,7 @@ pub(crate) fn refuse_aborted(tx: &Tx<'_>, session_id: &str) -> Result<()> {
         .hint("`writ run --reopen` submits TASKs to it anyway"))
 }
 
-/// The TASK whose failure aborted the session, by the newest work on each of its TASKs.
+/// The failed TASK that aborted the session, by the newest work on each of its TASKs.
 fn aborted_by(tx: &Tx<'_>, session_id: &str) -> Result<Option<String>> {
     for task in tx.aborting_tasks(session_id)? {
         let last = tx.attempts_of_task(&task.id)?.last().map(|last| last.state);

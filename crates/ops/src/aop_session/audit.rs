@@ -102,7 +102,7 @@ pub fn write(cx: &mut Context, _: &Caller, request: &WriteRequest) -> Result<Ans
     })
 }
 
-/// Derives the records of one run after the other. `each` says how many files it wrote.
+/// Derives the records of one run after the other. `each` returns the number of files it wrote.
 fn derive(
     cx: &mut Context,
     session: &str,

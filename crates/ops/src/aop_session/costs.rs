@@ -10,7 +10,7 @@ use contract::domain::report::CostReport;
 use super::delegated_costs::{plus, reported};
 use super::node::Node;
 
-/// What a TASK cost with all runs that it started; `None` if nobody said.
+/// The cost of a TASK with all runs that it started; `None` if unknown.
 pub(super) fn whole_cost(node: &Node<'_>) -> Option<MicroUsd> {
     node.works().map(|work| plus(reported(work.attempts), work.delegated.all)).fold(None, plus)
 }
@@ -20,7 +20,7 @@ fn cost(node: &Node<'_>) -> Option<MicroUsd> {
     node.works().map(|work| plus(reported(work.attempts), work.delegated.outside)).fold(None, plus)
 }
 
-/// What all TASKs cost together; `None` if nobody said.
+/// The cost of all TASKs together; `None` if unknown.
 pub(super) fn total(nodes: &[Node<'_>]) -> Option<MicroUsd> {
     nodes.iter().map(cost).fold(None, plus)
 }
@@ -30,7 +30,7 @@ pub(super) fn costs(nodes: &[Node<'_>]) -> CostSummary {
     let (mut by_provider, mut by_agent) = (Sums::new(), Sums::new());
     for work in nodes.iter().flat_map(Node::works) {
         let own = work.attempts.iter().map(|attempt| (work.used(attempt).0, reported([attempt])));
-        // Nobody says which models the runs used that it started.
+        // The models of the runs it started are unknown.
         let started = (work.last_used().0, work.delegated.outside);
         for (provider, cost) in own.chain([started]) {
             let Some(cost) = cost else { continue };

@@ -17,7 +17,7 @@ pub(super) struct Node<'w> {
     pub(super) newest: Work<'w>,
     /// Oldest first.
     earlier: Vec<Work<'w>>,
-    /// The TASK that delegated it: the one it names, or else the one whose program started its run.
+    /// The TASK that delegated it: the one it names, or else the one that started its run.
     pub(super) parent: Option<String>,
 }
 

@@ -172,7 +172,7 @@ pub(super) fn count<'r>(
     Ok(count)
 }
 
-/// What the final report says about the trail: where it is, and how many records it has, if that is known.
+/// The trail's part of the final report: its location and its number of records, if known.
 pub(super) fn told(storage_path: &str, count: Option<usize>) -> AuditTrail {
     let record_count = count.map(|count| count as u64);
     AuditTrail { storage_path: storage_path.to_owned(), record_count, extensions: None }

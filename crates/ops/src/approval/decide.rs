@@ -48,7 +48,7 @@ pub fn decide(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Fi
     let prepare = |cx: &mut Context| {
         let known = cx.store.read()?.approval(&id)?;
         let known = known.ok_or_else(|| Error::not_found("approval", id.as_str()))?;
-        // Nobody is asked about what cannot be decided any more.
+        // Ask only about an open approval.
         known.decide(request.granted, &cx.clock.now()).map_err(|fault| refused(&known, fault))?;
         cx.decision(action(&known, request))
     };

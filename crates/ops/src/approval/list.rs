@@ -36,7 +36,7 @@ pub struct Answer {
     pub count: usize,
 }
 
-/// An approval whose deadline has passed is shown as denied.
+/// An expired approval is shown as denied.
 pub fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
     let now = cx.clock.now();
     let tx = cx.store.read()?;

@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb};
 
-/// A request that nobody decides in this time is denied.
+/// A request that is not decided in this time is denied.
 const DEADLINE_DEFAULT: Duration = Duration::from_hours(1);
 
 pub struct RequestApproval;

@@ -38,7 +38,7 @@ pub struct Answer {
     pub artifacts: Vec<ArtifactView>,
 }
 
-/// A task that does not exist has no artifacts, as the agent contract says.
+/// A missing task has no artifacts, as in the agent contract.
 pub fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
     if request.task_id.is_empty() {
         return Err(Error::required("task_id"));

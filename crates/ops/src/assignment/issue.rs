@@ -49,7 +49,7 @@ pub struct Request {
     /// Files and directories that the worker must not change.
     #[serde(default)]
     pub forbidden_scope: Vec<String>,
-    /// What the worker is told: objects with `kind` and `value`.
+    /// The worker's context: objects with `kind` and `value`.
     #[serde(default)]
     pub context_package: Vec<Value>,
     /// Default: `worklogs/TASK.jsonl`, and `worklogs/RUN/TASK.jsonl` from the second run in a workspace on.

@@ -29,7 +29,7 @@ pub(super) fn packet(tx: &Tx<'_>, state: &LedgerState, name: &TaskRef, request: 
     let serial = (kind == TaskType::Serial).then(|| vec![".".to_owned()]);
     let lock_scope = columns.lock_scope.clone().or(serial).unwrap_or_default();
     let title = columns.title.as_deref().unwrap_or(&task.title);
-    // A task without checks and criteria is done when its worker says so.
+    // Without checks and criteria, the worker's own report completes the task.
     let criteria = columns.acceptance_criteria.clone().filter(|criteria| !criteria.is_empty());
     let criteria = criteria.unwrap_or_else(|| vec![format!("{title} is done")]);
     let given = request.worklog_path.clone();
@@ -65,7 +65,7 @@ pub(crate) fn times(timeout: Option<u64>, heartbeat: Option<u64>) -> (u64, u64) 
     (timeout, heartbeat.unwrap_or(usual))
 }
 
-/// What the worker is told: the caller's items, then the plan's prompt and the files that the task reads.
+/// The worker's context: the caller's items, then the plan's prompt and the files that the task reads.
 fn context(task: &Task, request: &Request) -> Result<Vec<Value>> {
     let mut items = request.context_package.clone();
     for item in &items {

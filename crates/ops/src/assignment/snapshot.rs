@@ -17,8 +17,8 @@ use crate::error::Result;
 use crate::host::{HostView, Watched};
 use crate::record::EventWriter;
 
-/// Takes the snapshot of an open assignment that has none: nobody else may change its scope any more, and the worker
-/// has not been told yet. Repeating a call that was interrupted in between takes the snapshot then.
+/// Takes the snapshot of an open assignment that has none: its scope is locked, and the worker does not have the packet
+/// yet. Repeating an interrupted call takes the missing snapshot.
 pub(crate) fn take(cx: &mut Context, caller: &Caller, token: i64) -> Result<()> {
     pin_checks(cx, caller, token)?;
     let Some((root, watched, oldest_grant)) = missing(cx, token)? else { return Ok(()) };
@@ -26,10 +26,10 @@ pub(crate) fn take(cx: &mut Context, caller: &Caller, token: i64) -> Result<()> 
     keep(cx, caller, token, &Snapshot { oldest_grant: Some(oldest_grant), ..snapshot })
 }
 
-/// Remembers the files that the checks of an assigned task use, if nobody did before.
+/// Records the files that the checks of an assigned task use, unless they are recorded.
 fn pin_checks(cx: &mut Context, caller: &Caller, token: i64) -> Result<()> {
     let tx = cx.store.read()?;
-    // With a snapshot the worker has been told: what is there now may be its work.
+    // With a snapshot the worker has its packet: the files may already be its work.
     let untold = |open: &AssignmentRow| open.ended.is_none() && open.snapshot.is_none();
     let Some(open) = tx.assignment(token)?.filter(untold) else { return Ok(()) };
     let task = crate::task::required(&tx, open.task_id.as_str())?;

@@ -42,7 +42,7 @@ pub struct Request {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    /// False where the seal matched already: then nobody was asked.
+    /// False if the seal already matched; then no decision was needed.
     pub resealed: bool,
     /// What was found before.
     pub before: Verification,
@@ -75,7 +75,7 @@ pub fn reseal(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         Ok(Answer { resealed: decision.is_some(), before: found.verified })
     });
     if done.is_err() && made_key.get() {
-        // A key that sealed nothing would let others write into a store that nobody has looked at.
+        // A key without a seal would allow writes to a store that no person has accepted.
         cx.store.unmake_key()?;
     }
     done

@@ -107,7 +107,7 @@ fn withheld(tx: &Tx<'_>, task: &Task) -> Result<Vec<Reservation>> {
     Ok(withheld)
 }
 
-/// The withheld parts, by the run whose budget they belong to.
+/// The withheld parts, by the run that owns the budget.
 fn payers(withheld: &[Reservation]) -> impl Iterator<Item = impl Iterator<Item = &Reservation>> {
     let mut runs = Vec::new();
     for part in withheld {

@@ -44,7 +44,7 @@ pub struct Answer {
     /// Reserved for work that ended without a report of what it spent; `budget settle` ends it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<Amount>,
-    /// The tasks whose amounts are withheld.
+    /// The tasks with withheld amounts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld_for: Vec<WithheldFor>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -16,9 +16,9 @@ pub struct LockConflict {
     pub lock: Held,
     /// The requested scope, as an absolute path.
     pub wanted: Scope,
-    /// What is left of the engine that holds it, where somebody has looked.
+    /// The remains of the engine that holds it, if known.
     pub remains: Option<Remains>,
-    /// The pid by which that engine is known here, where somebody has found it.
+    /// The engine's pid in this namespace, if known.
     pub pid: Option<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! A delta that says `done`: it is held to the rule that results are held to.
+//! A delta to `done` follows the same rule as a result.
 
 use std::collections::BTreeMap;
 

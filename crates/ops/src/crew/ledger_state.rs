@@ -149,7 +149,7 @@ impl LedgerState {
         written.and_then(parse_utc).max(heard)
     }
 
-    /// The same, moved so that its age is right on the boot clock: setting the wall clock times nobody out.
+    /// The same, adjusted to the boot clock, so that a wall clock change causes no timeout.
     pub(crate) fn judged_heartbeat(&self, reference: &TaskRef, now: &Now) -> Option<Timestamp> {
         match self.heard.get(reference) {
             Some(heard) if heard.boot.boot_id == now.boot.boot_id => {

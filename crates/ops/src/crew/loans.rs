@@ -38,8 +38,8 @@ fn known(tx: &Tx<'_>, task: &Task) -> Result<Amount> {
     Ok(Amount { cost: spent.cost, tokens: spent.tokens })
 }
 
-/// What its own attempts leave for the runs that it starts. What may have been spent by a task that does not work any more
-/// is not lent; another attempt of it was started by somebody who knew that.
+/// The part of its budget that is left for the runs it starts. A possible spending of an ended attempt is not lent; the
+/// caller that starts another attempt accepts it.
 fn lendable(tx: &Tx<'_>, task: &Task) -> Result<Budget> {
     let Some(part) = &task.part else { return Ok(Budget::default()) };
     if tx.has_open_attempt(&task.id)? {

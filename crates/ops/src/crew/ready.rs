@@ -28,7 +28,7 @@ pub(crate) fn is_free(ledger: &Ledger, row: &Row) -> bool {
     row.dependencies().iter().all(is_done)
 }
 
-/// Refuses a row whose `retry_after_ms` is not over.
+/// Refuses a row before its `retry_after_ms` has passed.
 pub(crate) fn refuse_early(name: &TaskRef, row: &Row, now: Timestamp) -> Result<()> {
     let Some(left) = row.wait_left(now) else { return Ok(()) };
     let message = format!("{name} may be assigned again in {}", human_duration(left));

@@ -17,7 +17,7 @@ use crate::record::EventWriter;
 const PURPOSE: &str = "token of a lock grant";
 /// Tokens with a lower number are dead.
 pub(crate) const FLOOR: &str = "fencing_floor";
-/// Numbers up to this were given out by a version whose tokens were only numbers.
+/// Numbers up to this were issued by a version with plain numbers as tokens.
 const PLAIN: &str = "fencing_plain";
 
 /// The token of a grant. Its holder may act for the task.
@@ -54,14 +54,14 @@ pub(crate) fn genuine(tx: &Tx<'_>, task: &TaskId, token: LockToken) -> Result<i6
     Ok(number)
 }
 
-/// The number that the assignment of a worker has here whose token another store gave out.
+/// The local number of an assignment with a token that another store issued.
 fn imported(tx: &Tx<'_>, task: &TaskId, token: LockToken) -> Result<Option<i64>> {
     let open = tx.last_assignment(task)?.filter(|open| open.ended.is_none());
     let known = open.and_then(|open| open.token_hash.map(|hash| (hash, open.token)));
     Ok(known.filter(|(hash, _)| is_same(hash, &token.hash())).map(|(_, number)| number))
 }
 
-/// Why the token of a task is not accepted. A canceled task has no lock any more, which its worker has to be told.
+/// The refusal of a token. For a canceled task it names the cancellation, because the lock is gone.
 pub(crate) fn not_admitted(task: &Task, fault: Refused) -> Error {
     if fault != Refused::StaleToken || task.status != Status::Canceled {
         return refused(fault);

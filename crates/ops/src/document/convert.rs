@@ -40,7 +40,7 @@ pub struct Request {
     pub now: Option<Timestamp>,
 }
 
-/// Converts these bytes with the options of the request, or gives the verdict that says why not.
+/// Converts these bytes with the options of the request, or returns the verdict that refuses them.
 pub fn converted(request: &Request, document: &[u8], now: Timestamp) -> Result<Converted, Box<Verdict>> {
     let Some(to) = Kind::named(&request.to) else {
         return Err(Box::new(could_not_work(None, "usage", format!("there is no kind `{}`", request.to))));

@@ -29,7 +29,7 @@ impl Verb for Validate {
 pub struct Request {
     /// The document's text.
     pub document: String,
-    /// A kind that `schema.list` names; told by the contents where it is absent.
+    /// A kind that `schema.list` names. Default: detected from the contents.
     #[serde(default)]
     pub kind: Option<String>,
     /// Refuse what the contract allows to ignore.

@@ -1,4 +1,4 @@
-//! Lifts a halt. What was interrupted is listed, and continued only when somebody asks for it.
+//! Lifts a halt. Interrupted runs are listed; each is continued only on request.
 
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;

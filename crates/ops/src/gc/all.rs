@@ -81,12 +81,12 @@ fn collect_all(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<A
     }
     remove_private(cx)?;
     let request_id = Some(key.request_id.as_str().to_owned());
-    // While somebody takes one or rolls back, they stay until the next call.
+    // While a snapshot is taken or a rollback runs, they stay until the next call.
     let snapshots = crate::snapshots::gc::collect(cx, false).ok();
     Ok(Reply { answer: Answer { dry_run: false, request_id, done: total, snapshots }, replayed })
 }
 
-/// Removes the private directories that killed engines left of tasks whose runs have ended.
+/// Removes private directories of tasks of ended runs, left by killed engines.
 fn remove_private(cx: &mut Context) -> Result<()> {
     let host = cx.host();
     let names = host.private_directories();

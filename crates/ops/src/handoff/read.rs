@@ -32,7 +32,7 @@ pub(super) fn read(work: &EventWriter<'_, '_>, request: &Request, view: &HostVie
     match read {
         Ok((handoff, _)) => Ok(handoff),
         Err(refusal) => {
-            // Says how to import a bundle whose only fault are tasks that timed out.
+            // Explains how to import a bundle with timed-out tasks as its only fault.
             refuse_contradiction(&refusal, false)?;
             Err(denied(&refusal))
         }

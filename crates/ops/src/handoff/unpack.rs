@@ -37,7 +37,7 @@ struct Unpacking<'b> {
     tasks: BTreeMap<TaskRef, TaskId>,
 }
 
-/// Writes the whole bundle, whose tokens are valid in this store.
+/// Writes the whole bundle. Its tokens are valid in this store.
 pub(super) fn unpack(
     work: &mut EventWriter<'_, '_>,
     run_id: &RunId,

@@ -1,4 +1,4 @@
-//! Closes a ledger whose rows have all ended, and ends its run.
+//! Closes a ledger after all rows have ended, and ends its run.
 
 use contract::domain::change::Change;
 use contract::domain::run::RunState;

@@ -80,7 +80,7 @@ pub fn open_submission(cx: &mut Context, key: &Key, submission: &Submission) -> 
     Ok(Reply { answer, replayed })
 }
 
-/// Workers work where they are started: nobody makes a clone for them.
+/// Workers work in the directory where they are started; they get no clone.
 fn refuse_isolation(submission: &Submission) -> Result<()> {
     let isolated = submission.plan.tasks.iter().position(|task| task.worktree.is_some());
     let Some(index) = isolated else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Clears a limit window: somebody bought more, or changed the plan. Anyone may: it grants nothing, budgets still hold, and
+//! Clears a limit window, e.g. after buying more. Open to every caller: it grants nothing, budgets still hold, and
 //! a provider that still refuses opens the window again.
 
 use contract::domain::code::ErrorCode;

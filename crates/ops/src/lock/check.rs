@@ -20,7 +20,7 @@ use crate::host::HostView;
 use crate::verb::{Function, Surface, Verb};
 use crate::verdict::VerdictAnswer;
 
-/// Every answer says this: several tasks may write one tree at the same time.
+/// Part of every answer: several tasks may write one tree at the same time.
 pub const ATTRIBUTION: &str = "a shared tree does not show which task changed a file; \
      to attribute changes, use a snapshot, a sandbox or a worktree for each task";
 
@@ -60,7 +60,7 @@ pub fn check(cx: &mut Context, request: &Request) -> Result<VerdictAnswer> {
     Ok(cx.read_viewing(|tx, view| judge(tx, view, &request))?.into())
 }
 
-/// What git says has changed in the run's workspace.
+/// The changes in the run's workspace according to git.
 fn changed_since(cx: &mut Context, run: &str, revision: &str) -> Result<Vec<String>> {
     let workspace = find_run(&cx.store.read()?, run)?.asked.workspace;
     let now = cx.now().at;

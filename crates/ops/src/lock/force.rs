@@ -57,7 +57,7 @@ pub struct Answer {
     pub holders: Vec<HolderEnded>,
 }
 
-/// An engine whose locks were taken.
+/// An engine that lost its locks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HolderEnded {
     pub process: ProcessIdentity,
@@ -173,7 +173,7 @@ fn is_ended(remains: Remains) -> bool {
     matches!(remains, Remains::Running | Remains::Stopped | Remains::Left)
 }
 
-/// What a person decides about these locks, whose engines were seen so.
+/// The action that a person decides: these locks, and the observed state of their engines.
 fn action(held: &[Held], seen: &Seen) -> Action {
     let mut text = String::new();
     for lock in held {

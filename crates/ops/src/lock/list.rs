@@ -65,8 +65,7 @@ pub fn taken(cx: &mut Context, token: i64) -> Result<Option<String>> {
     Ok(reasons.into_iter().find(|reason| was_taken(reason)))
 }
 
-/// The lock of another task under which somebody may have written what this task had locked, after its locks were taken
-/// from it.
+/// The lock of another task that may have written in this task's scope after this task lost its locks.
 pub fn lost_to(cx: &mut Context, task: &TaskId) -> Result<Option<Held>> {
     lost_in(&cx.store.read()?, task)
 }

@@ -106,7 +106,7 @@ type Placed = (String, String);
 /// The newest runs: those of the caller's project or directory, and the others.
 fn own_and_other_runs(tx: &Tx<'_>, names: &Names) -> Result<(Vec<Placed>, Vec<Placed>)> {
     let mut runs = tx.newest_runs(limits::NAMED_RUNS_MAX)?;
-    // A caller that names none means a run that somebody started, not one that its tasks started.
+    // The default is a run that a caller started, not one that its tasks started.
     runs.sort_by_key(|run| run.is_nested);
     let runs = runs.into_iter().map(|run| (run.id, run.workspace));
     Ok(runs.partition(|(_, workspace)| names.is_own(workspace)))

@@ -1,4 +1,4 @@
-//! Calls verbs whose request names the newest run, for verbs that know runs by their ids.
+//! Resolves `@last` in requests to verbs that take run ids.
 
 use super::LAST;
 use crate::context::{Context, Key};

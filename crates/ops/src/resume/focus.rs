@@ -22,7 +22,7 @@ pub(super) struct Asked<'a> {
     pub(super) named: Option<&'a str>,
     /// The one the agent looked at last.
     pub(super) current: Option<&'a str>,
-    /// Tasks whose claims have ended with their agents' processes, but are not released yet.
+    /// Tasks with claims of dead agent processes that are not released yet.
     pub(super) orphans: &'a [Task],
 }
 

@@ -1,4 +1,4 @@
-//! Claims whose agent's process is dead: they end at once, and not with their lease.
+//! Claims of dead agent processes: they end at once instead of with their lease.
 
 use contract::domain::process::Holder;
 use contract::domain::task::{Command, Task};
@@ -14,7 +14,7 @@ use crate::task::carry_out;
 /// Live claims that one call looks at. A machine has far fewer agents at work; the others' turn comes next time.
 const CLAIMS: usize = 200;
 
-/// The tasks of a project, or of all, whose live claims belong to dead processes.
+/// Tasks with live claims of dead processes, in one project or in all.
 pub(crate) fn find(tx: &Tx<'_>, view: &HostView, now: &Now, project: Option<&str>) -> Result<Vec<Task>> {
     let claimed = tx.claimed_tasks(project, now, CLAIMS)?;
     // Every process is asked about in one round before the first answer is used.

@@ -50,7 +50,7 @@ pub struct Request {
     /// Also a short prompt, as subagents get: the task, what failed, the rules, and how to report back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub short: bool,
-    /// The session was started for this task and is told about nothing else.
+    /// The session was started for this task and sees no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only_task: Option<String>,
 }

@@ -43,7 +43,7 @@ pub(crate) struct Place<'p> {
     pub(crate) extent: Extent,
 }
 
-/// How much of the project is told.
+/// How much of the project is included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     Project,
@@ -106,7 +106,7 @@ pub(crate) fn gather<'s>(
     Ok(situation)
 }
 
-/// What is known of the project. One that nobody has been in has only its name.
+/// The state of the project. A new project has only its name.
 fn project(tx: &Tx<'_>, place: &Place<'_>) -> Result<Option<ProjectView>> {
     let Some(id) = place.project else { return Ok(None) };
     let known = tx.project_row(id)?.filter(|known| place.sees(known.created_at));

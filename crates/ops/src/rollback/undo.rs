@@ -113,7 +113,7 @@ fn carry_out(cx: &mut Context, key: &Key, request: &Request) -> Result<(Subject,
     match rolled {
         Ok(files) => Ok((subject, files)),
         Err(error) => {
-            // The same command finishes it; until then nobody else has to wait for this process.
+            // The same command finishes it; until then no other process waits for this one.
             let_go(cx, &key.caller, &subject.task)?;
             Err(error)
         }

@@ -1,4 +1,4 @@
-//! Who may delegate: the parents of submitted TASKs, and tasks whose programs start runs.
+//! Permission to delegate: for parents of submitted TASKs and for tasks that start runs.
 
 use std::collections::BTreeMap;
 

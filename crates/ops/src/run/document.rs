@@ -51,7 +51,7 @@ pub(crate) fn read(
     understand(&document.bytes(), directory, reading, &executors)
 }
 
-/// What a request says about how its document is read.
+/// Options of a request for reading its document.
 pub(super) fn reading(
     cx: &Context,
     name: Option<&str>,

@@ -107,7 +107,7 @@ fn write_one(
             crate::aop_event::say_about(work, &about, names, event.as_ref().clone())?;
         }
         Entry::MoveRun { to: RunState::Stopped, .. } if run.cancel_requested => {
-            // The caller was told that the run is being canceled; a stopped run would lose that.
+            // A cancellation was acknowledged; a stopped run would lose it.
             return Err(Error::new(ErrorCode::WrongState, "the run is being canceled"));
         }
         Entry::MoveRun { to, result } => {

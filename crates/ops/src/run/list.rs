@@ -26,7 +26,7 @@ impl Verb for List {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Only runs in this state. A run whose engine died is `interrupted`, not `running`.
+    /// Only runs in this state. A run without a live engine is `interrupted`, not `running`.
     #[serde(default)]
     pub state: Option<ShownState>,
     /// At most this many; 20 where it is absent.
@@ -52,7 +52,7 @@ pub struct Brief {
     pub state: ShownState,
     pub objective: String,
     pub requested_by: String,
-    /// The run whose task started it.
+    /// The parent run, for a run that a task started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_run: Option<RunId>,
     pub created_at: Timestamp,

@@ -126,7 +126,7 @@ fn held_by_another(
 }
 
 /// Renews the lease of a run and of the locks that its engine took under these numbers. Refused when another engine
-/// has the run. Returns the numbers under which nothing is held any more.
+/// has the run. Returns the numbers of lost grants.
 pub fn renew(cx: &mut Context, run_id: &RunId, owner: &Owner, tokens: &[i64]) -> Result<Vec<i64>> {
     let tx = cx.store.begin()?;
     let now = cx.clock.now();

@@ -1,10 +1,10 @@
-//! What the AOP TASK of a run's task says about itself.
+//! Fields of the AOP TASK behind a run's task.
 
 use contract::json::Value;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a TASK says about itself and where it came from.
+/// A TASK's own fields and its origin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskMessage {
     pub task_id: Option<String>,

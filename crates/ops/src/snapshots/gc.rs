@@ -50,11 +50,11 @@ pub fn collect(cx: &mut Context, is_preview: bool) -> Result<Collected> {
     let kept = host.kept_snapshots()?;
     let now = cx.now().at;
     let tx = cx.store.read()?;
-    // A clock that was set forward must not remove what nobody else says is old.
+    // A clock that was set forward must not make snapshots look old.
     let now = tx.confirmed(now)?;
     let mut held: BTreeSet<AttemptId> = BTreeSet::new();
     for snapshot in &kept {
-        // A task that is not in this store has nobody who could need it but by its age.
+        // Snapshots of tasks of other stores are kept by age only.
         let Some(task) = tx.task(&snapshot.task_id)? else { continue };
         let attempts = tx.attempts_of_task(&task.id)?;
         if !task.status.is_terminal() || is_open(&attempts) {

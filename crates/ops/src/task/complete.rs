@@ -62,7 +62,7 @@ pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<
     commit(cx, key, request, (&id, &proof))
 }
 
-/// The same for a task that nobody reported as done: `None` if it has no checks, which could prove it.
+/// The same without a report of done: `None` for a task without checks.
 pub fn complete_if_checked(cx: &mut Context, key: &Key, request: &Request) -> Result<Option<Reply<Answer>>> {
     if cx.was_answered(key)? {
         return complete(cx, key, request).map(Some);

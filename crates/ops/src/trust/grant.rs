@@ -74,7 +74,7 @@ fn ask(cx: &mut Context, request: &Request) -> Result<Shown> {
     let Some(shown) = commands.as_ref().filter(|_| !state.may_run()) else {
         return Ok(Shown { directory, commands, ..Shown::default() });
     };
-    // What is trusted is what was shown, whatever the file says by then.
+    // Trust covers the commands that were shown, even if the file has changed since.
     let decision = cx.decision(action(shown, state))?;
     let basis = basis(cx, shown);
     Ok(Shown { directory, commands, decision: Some(decision), basis })

@@ -51,7 +51,7 @@ pub fn revoke(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Vi
     })
 }
 
-/// The project whose trust ends.
+/// The project that is no longer trusted.
 #[derive(Default)]
 struct Place {
     found: String,

@@ -43,8 +43,8 @@ pub(super) struct Looked {
     pub(super) left: usize,
 }
 
-/// Looks at the assignments of a run, or of all, once at each workspace. Where files changed, an event says so, and the
-/// next timeout counts from there.
+/// Looks at the assignments of a run, or of all, once at each workspace. Changed files are recorded as an event,
+/// and the next timeout counts from there.
 pub(super) fn look(cx: &mut Context, caller: &Caller, run: Option<&RunId>) -> Result<Looked> {
     let mut by_root: BTreeMap<String, Vec<Quiet>> = BTreeMap::new();
     for seen in quiet(cx, run)? {

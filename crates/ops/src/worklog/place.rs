@@ -25,8 +25,7 @@ struct Place<'a> {
     fold: bool,
 }
 
-/// Refuses a packet whose worklog is not a single file of its own: the worklog is exempt from the task's locks, so it
-/// must not be more than one file.
+/// Refuses a worklog path that covers more than one file: the worklog is exempt from the task's locks.
 pub(crate) fn refuse_wide(
     work: &EventWriter<'_, '_>,
     state: &LedgerState,

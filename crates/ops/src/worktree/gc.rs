@@ -1,4 +1,4 @@
-//! Removes clones whose tasks have ended and whose work is merged, or that have none.
+//! Removes clones of ended tasks with merged work or without work.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,7 +46,7 @@ pub struct Answer {
     /// Clones that were removed, or would be.
     pub removed: Vec<Row>,
     pub kept: Vec<Row>,
-    /// Directories among them whose record cannot be read, or that could not be removed completely.
+    /// Directories among them without a readable record, or that could not be removed completely.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leftovers: Vec<WorktreeLeftover>,
 }

@@ -31,7 +31,7 @@ pub struct Request {}
 #[schemars(rename = "Worktrees")]
 pub struct Answer {
     pub worktrees: Vec<Row>,
-    /// Directories among them whose record cannot be read, or that a removal left.
+    /// Directories among them without a readable record, or left by a removal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leftovers: Vec<WorktreeLeftover>,
 }

@@ -83,7 +83,7 @@ fn missing_scopes(index: usize, task: &PlanTask, is_there: impl Fn(&Scope) -> bo
     task.writes.iter().enumerate().filter(is_open).map(warn).collect()
 }
 
-/// A list that names nobody is rather forgotten than meant.
+/// An empty host list is probably an oversight.
 fn without_hosts(index: usize, task: &PlanTask) -> Option<Warning> {
     (task.network == NetworkUse::Restricted && task.network_allow.is_empty()).then(|| Warning {
         path: format!("$.task[{index}].network"),

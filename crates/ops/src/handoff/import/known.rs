@@ -1,4 +1,4 @@
-//! A bundle whose run is already in this store: the same state changes nothing, and another one is refused.
+//! A bundle of a run that is already in this store: the same state changes nothing, another one is refused.
 
 use contract::domain::crew::handoff::{Bundle, difference};
 use contract::domain::run::RunId;
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::handoff::gather::gather;
 use crate::record::EventWriter;
 
-/// The answer for a bundle of another program whose run is here. The same bundle changes nothing while the run is as it
+/// The answer for another program's bundle of a known run. The same bundle changes nothing while the run is as it
 /// was imported.
 pub(super) fn known_foreign(
     work: &EventWriter<'_, '_>,

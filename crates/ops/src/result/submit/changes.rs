@@ -31,7 +31,7 @@ pub(super) fn seen_changes(
     Ok(Some(changes))
 }
 
-/// What changed outside the scope of the assignment, and whose it is.
+/// Changes outside the scope of the assignment, and their author.
 fn outside(
     work: &EventWriter<'_, '_>,
     state: &LedgerState,

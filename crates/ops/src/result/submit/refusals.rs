@@ -12,7 +12,7 @@ use crate::host::HostView;
 use crate::record::{EventWriter, scrubbed};
 use crate::result::Judged;
 
-/// A task whose author's forbidden files changed is not done, even if its result says so.
+/// Refuses done if a file that the author forbids was changed.
 pub(super) fn refuse_forbidden(outside: Option<&Outside>) -> Result<()> {
     let Some((outside, message)) = outside.and_then(|outside| Some((outside, outside.refusal()?))) else {
         return Ok(());

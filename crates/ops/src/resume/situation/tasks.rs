@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::host::HostView;
 use crate::run::Liveness;
 
-/// Live claims in which to look for those of others, and how many are told.
+/// How many live claims are searched for those of other agents, and how many are listed.
 const CLAIMS: usize = 100;
 const HELD: usize = 10;
 const TASKS: usize = 5;
@@ -49,7 +49,7 @@ pub(super) fn unlocks(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Re
     Ok(place.lines(&waiting))
 }
 
-/// Tasks that other agents hold, those first whose claims end first.
+/// Tasks that other agents hold, by the end of their claims.
 pub(super) fn held(
     (tx, view): (&Tx<'_>, &HostView),
     place: &Place<'_>,

@@ -12,7 +12,7 @@ use crate::host::Unrecorded;
 use crate::lock::list::lost_in;
 use crate::record::{About, EventWriter};
 
-/// What is said about an attempt that was open when its run was canceled and nobody worked on it any more.
+/// The reason of an attempt that was open, without a live engine, when its run was canceled.
 const CANCELED_LATER: &str = "canceled after its engine had ended";
 
 /// Whether an attempt was ended so. What it left was recorded then, and not by its engine.

@@ -60,7 +60,7 @@ fn end_child(work: &mut EventWriter<'_, '_>, run: &Run, told: &str, except: Opti
     Ok(())
 }
 
-/// Cancels the runs that a task's program started. `ended` says what became of the task.
+/// Cancels the runs that a task started. `ended` is the outcome of the task.
 pub(super) fn of_task(work: &mut EventWriter<'_, '_>, task: &Task, ended: &str) -> Result<usize> {
     let name = task.part.as_ref().map_or_else(|| task.id.to_string(), task_id_of);
     let reason = format!("the task `{name}` that started it {ended}");
@@ -90,7 +90,7 @@ pub fn delegated(cx: &mut Context, caller: &Caller, task: &TaskId, ended: &str) 
     })
 }
 
-/// Why somebody asked to cancel a run, where they said it.
+/// The given reason for a cancellation, if any.
 pub fn reason_of(cx: &mut Context, run: &Run) -> Result<Option<String>> {
     let asked = cx.store.read()?.events(&EventFilter {
         corr: Some(run.asked.corr.clone()),

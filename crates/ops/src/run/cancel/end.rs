@@ -27,7 +27,7 @@ pub(super) fn result(work: &mut EventWriter<'_, '_>, run: &Run, reason: &str) ->
     }))
 }
 
-/// Ends a run that only waited for a person, once none of its tasks waits any more.
+/// Ends a run that waited for a person, after its last waiting task.
 pub(super) fn end_stopped(work: &mut EventWriter<'_, '_>, id: &RunId) -> Result<()> {
     let run = crate::run::required(work.tx, id)?;
     let tasks = work.tx.tasks_of_run(id)?;

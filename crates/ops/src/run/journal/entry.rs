@@ -79,7 +79,7 @@ pub enum Entry {
         task_id: TaskId,
         wants: Wants,
     },
-    /// The task waits for this resource, whose provider refuses work.
+    /// The task waits for this resource, which refuses work.
     WaitForLimit {
         task_id: TaskId,
         resource: String,
@@ -129,7 +129,7 @@ impl Entry {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Note {
     pub kind: Type,
-    /// The sender, where it is not the engine: an executor whose answer is forwarded.
+    /// The sender if it is not the engine: the executor of a forwarded answer.
     pub from: Option<String>,
     pub to: String,
     pub intent: String,
@@ -145,6 +145,6 @@ pub enum Written {
     All { token: Option<i64> },
     /// None of them: an attempt may not begin yet, or not at all.
     Hindered(Obstacle),
-    /// None of them: what the task held was taken back, and may be somebody else's by now.
+    /// None of them: the task lost its locks, and another task may hold them.
     Fenced,
 }

@@ -106,7 +106,7 @@ pub(super) fn roll_back(
     Ok(Ok(None))
 }
 
-/// A merge begins only while its task has neither been moved by somebody else nor lost its locks.
+/// A merge begins only if its task was not moved meanwhile and still has its locks.
 pub(super) fn land(
     work: &mut EventWriter<'_, '_>,
     run: &About,

@@ -1,4 +1,4 @@
-//! The checks of a task that is created: what they are, whose environment they have, and what they use.
+//! The checks of a new task: their commands, their environment, and the files they use.
 
 use contract::domain::check::TaskChecks;
 use contract::domain::limits;

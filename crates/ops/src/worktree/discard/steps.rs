@@ -86,7 +86,7 @@ pub(super) fn interrupted(cx: &mut Context, key: &Key, request: &Request) -> Res
     Ok(Some(Step::Finished { seen, by: last.record.from, bundle }))
 }
 
-/// The clone that the request names, as it is now. Refused while somebody works in it.
+/// The current state of the requested clone. Refused while a task works in it.
 pub(super) fn look(cx: &mut Context, key: Option<&Key>, request: &Request) -> Result<Seen> {
     let id = cx.any_task_id(key, &request.task)?;
     let now = cx.now().at;
