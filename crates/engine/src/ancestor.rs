@@ -13,7 +13,7 @@ use crate::supervisor::{own_identity, own_namespaces};
 const ANCESTORS_MAX: usize = 64;
 /// Arguments are read up to here: the program and its script stand first.
 const ARGUMENTS_BYTES_MAX: u64 = 16 * 1024;
-/// Programs that run others: their script says what runs.
+/// Interpreters: their script identifies the program.
 const INTERPRETERS: &[&str] = &[
     "node", "nodejs", "bun", "deno", "tsx", "sh", "bash", "dash", "zsh", "fish", "ksh", "python", "python3",
 ];
@@ -60,7 +60,7 @@ impl Command {
         let name = std::fs::read_to_string(place("comm")).unwrap_or_default().trim_end().to_owned();
         let mut line = Vec::new();
         if let Ok(arguments) = std::fs::File::open(place("cmdline")) {
-            // A process that ends meanwhile has no arguments any more.
+            // A process that has just ended has no arguments.
             arguments.take(ARGUMENTS_BYTES_MAX).read_to_end(&mut line).ok();
         }
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

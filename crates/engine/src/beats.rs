@@ -33,7 +33,7 @@ impl Beats {
         Self { policy, noted: 0, missed: Silences::default() }
     }
 
-    /// An executor whose own silence is a failure, whatever its task says.
+    /// The silence limit of an executor, independent of its task.
     pub(crate) fn of_executor(silence_max: Duration) -> Self {
         let interval_ms = u64::try_from(silence_max.as_millis()).unwrap_or(u64::MAX);
         let on_failure = OnHeartbeatFailure::Abort;

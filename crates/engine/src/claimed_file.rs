@@ -1,4 +1,4 @@
-//! A file that somebody else names: whether it is there, and what is in it. Links are not followed.
+//! A file named by an executor: whether it exists, and its contents. Links are not followed.
 
 use std::io;
 use std::path::Path;
@@ -14,7 +14,7 @@ pub(crate) enum Found {
     Nothing,
 }
 
-/// What is at a path of the workspace. The error says why it cannot be looked at.
+/// The entry at a path of the workspace. The error is the reason it cannot be read.
 pub(crate) fn look(root: &Path, path: &str) -> Result<Found, String> {
     let told = |error: io::Error| match error.kind() {
         io::ErrorKind::InvalidInput => "it is not a regular file".to_owned(),

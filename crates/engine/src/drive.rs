@@ -30,7 +30,7 @@ pub enum Ending {
     Ended(Box<Run>),
     /// It waits for a person, or to be continued.
     Stopped(Box<Run>),
-    /// This engine was told to stop. The run can be continued.
+    /// This engine was stopped. The run can be continued.
     Interrupted { signal: i32, run: Box<Run> },
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn drive_through(
     }
 }
 
-/// The refusal of a run whose engine may have left something that still writes.
+/// The refusal of a run that may have live processes of a dead engine.
 fn unsettled(settings: &Settings, id: &RunId, holder: &Owner, remains: Remains) -> Error {
     let pid = settings.launcher.pid_here(holder).unwrap_or(holder.pid);
     let message = format!("the run {id} belongs to an engine, {}", remains.of_process(pid));

@@ -81,7 +81,7 @@ impl Git<'_> {
         let failed = |error: std::io::Error| Fault::Failed(format!("could not copy {index}: {error}"));
         copy_index(Path::new(&index), Path::new(&list)).map_err(failed)?;
         let stashed = self.stash_with(&self.repo()?.with_index(Path::new(&list)), &head, message);
-        // It has a name of its own, so it is in nobody's way.
+        // Its name is unique, so a leftover conflicts with nothing.
         fs::remove_file(&list).ok();
         let Some(commit) = stashed? else { return Ok(None) };
         repo.ask(&["stash", "store", "--quiet", "-m", message, &commit])?;

@@ -43,7 +43,7 @@ pub struct Index {
     /// The files of the store, wherever they are: never looked at, and above all never opened. Closing a database file
     /// would release the locks that SQLite holds on it in this process.
     own: Vec<PathBuf>,
-    /// Where writ keeps the audit files of sessions: derived from the store, so never anybody's change.
+    /// The audit files of sessions: derived from the store, so they never count as changes.
     audit: AuditFiles,
     /// The last look that was loaded or saved, so that the next one does not load it again.
     last: Arc<Mutex<Option<Last>>>,
@@ -53,7 +53,7 @@ pub struct Index {
 #[derive(Debug, Clone)]
 struct Last {
     root: PathBuf,
-    /// The file that says the same, but for files that count as racy there.
+    /// The stored form of the look, which may count more files as racy.
     stored: Stored,
     look: Look,
 }
@@ -89,7 +89,7 @@ pub struct Look {
     rules: Rules,
     /// Why it does not show everything.
     partial: Option<Partial>,
-    /// Files whose content was read for it.
+    /// Files that were read for it.
     read: usize,
     /// Only in a look at scopes alone. Not kept with the look.
     seen: Arc<Seen>,
@@ -121,7 +121,7 @@ struct Entry {
     is_racy: bool,
 }
 
-/// What the system says about a file without reading it.
+/// Stat data of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Stat {
     device: u64,
@@ -216,7 +216,7 @@ impl Look {
         self.partial
     }
 
-    /// Files whose content was read for this look.
+    /// Files that were read for this look.
     pub fn files_read(&self) -> usize {
         self.read
     }
@@ -303,7 +303,7 @@ impl Look {
         Some(running.finish())
     }
 
-    /// The digests of the files in the scopes. One with more than `files_max` says that it is partial.
+    /// The digests of the files in the scopes. With more than `files_max` files it is marked as partial.
     pub fn snapshot(&self, scopes: &[Scope], files_max: usize) -> Snapshot {
         let mut snapshot = Snapshot { is_partial: self.partial.is_some(), ..Snapshot::default() };
         let is_file = |(_, entry): &(String, &Entry)| entry.content != Content::Directory;
@@ -352,7 +352,7 @@ impl Entry {
     }
 }
 
-/// The names whose entries differ, and whether it is a directory that came or went. Both lists are sorted by name.
+/// The names with different entries, and whether a directory was added or removed. Both lists are sorted by name.
 fn differing<'e>(old: &'e [Entry], new: &'e [Entry]) -> impl Iterator<Item = (&'e [u8], bool)> {
     let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
     std::iter::from_fn(move || {

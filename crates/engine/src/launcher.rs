@@ -28,13 +28,13 @@ pub trait Launcher: Send + Sync {
     /// Whether the owner of a run is alive.
     fn probe(&self, owner: &Owner) -> Liveness;
 
-    /// Ends what a dead engine left behind, and says what is left of it. Nothing of a living one is touched.
+    /// Ends the processes of a dead engine and returns what is left. A live engine is not touched.
     fn settle(&self, engine: &Owner) -> Remains;
 
     /// The same without ending anything: a dead engine counts as gone.
     fn look_at(&self, engine: &Owner) -> Remains;
 
-    /// Ends an engine and everything that it started, where it can be seen, and says what is left of it.
+    /// Ends an engine and all visible processes that it started, and returns what is left.
     fn end_engine(&self, engine: &Owner) -> Remains;
 
     /// The pid by which an engine is known here. `None` where it is not there or cannot be seen.
@@ -65,7 +65,7 @@ pub trait Launcher: Send + Sync {
     fn children(&self) -> Box<dyn Children>;
 }
 
-/// Children whose reports arrive in one queue. Dropping the group kills them.
+/// Children that report into one queue. Dropping the group kills them.
 pub trait Children {
     /// Starts a child. Its reports carry the number, which must be unique in this group.
     fn start(&mut self, number: u64, spec: LaunchSpec) -> Result<(), StartError>;

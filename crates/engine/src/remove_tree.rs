@@ -6,8 +6,8 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Removes a tree that nobody uses any more, however deep and closed it is: its directories are moved up before they are
-/// emptied, so neither the stack nor the number of open files grows with it. What an interrupted removal of it left goes too.
+/// Removes an unused tree of any depth and permissions: its directories are moved up before they are emptied, so neither
+/// the stack nor the number of open files grows with it. Leftovers of an interrupted removal are removed too.
 pub(crate) fn remove_tree(tree: &Path) -> io::Result<()> {
     let (mut waiting, mut moved) = left_beside(tree)?;
     // Most are empty, or not there.

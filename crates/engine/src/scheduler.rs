@@ -73,7 +73,7 @@ pub struct Board {
     starved: BTreeSet<(usize, usize)>,
     /// Tasks that are todo and write something.
     writers: usize,
-    /// The last time that was asked about. Tasks whose time has come are in `able`.
+    /// The time of the last query. Tasks that are due are in `able`.
     now_ms: i64,
 }
 
@@ -275,7 +275,7 @@ impl Board {
         waiting
     }
 
-    /// Moves tasks whose time has come to those that could start.
+    /// Moves due tasks to those that could start.
     fn advance(&mut self, now_ms: i64) {
         self.now_ms = now_ms;
         while let Some(&(at_ms, task)) = self.later.first()
@@ -361,8 +361,8 @@ impl Board {
     }
 }
 
-/// How long the next attempt waits after the end of the last one: what the plan says or what the executor asked for,
-/// whichever is longer. Nothing where the plan would not repeat it: then a person asked for it.
+/// The delay of the next attempt after the end of the last one: the longer of the plan's and the executor's. Zero where
+/// the plan would not repeat it: then a person requested the attempt.
 pub fn wait_after(spec: &PlanTask, attempts: &[Attempt]) -> Duration {
     let standing = standing(spec, attempts);
     match standing.choice {

@@ -1,8 +1,8 @@
 //! Snapshots: what the scope of each attempt was before it began and when it ended, kept beside the store.
 //!
 //! Contents are in one store of objects, named by their digests, so that a file that did not change is kept once. Of each
-//! attempt there are two records: the tree before it, whose contents are all kept, and the tree that it left, of which a
-//! rollback keeps what it takes away. A damaged record or object is noticed, because everything carries its digest.
+//! attempt there are two records: the tree before it with all contents, and the tree after it; a rollback keeps the
+//! contents that it replaces. A damaged record or object is noticed, because everything carries its digest.
 
 mod collect;
 mod objects;
@@ -196,7 +196,7 @@ impl Snapshots {
     fn reserve(&self) -> Result<(), Fault> {
         let path = self.directory()?.join(RESERVE);
         if !path.exists() && fs::write(&path, vec![1; limits::SNAPSHOTS_RESERVE_BYTES]).is_err() {
-            // Half of it helps nobody.
+            // A partial reserve is useless.
             fs::remove_file(&path).ok();
         }
         Ok(())
@@ -228,7 +228,7 @@ impl Snapshots {
         self.directory.as_ref().map(|directory| Objects::as_they_are(directory)).ok_or(Fault::Nowhere)
     }
 
-    /// Waits until nobody uses the snapshots in another way.
+    /// Waits for the lock on the snapshots.
     fn hold(&self, how: FlockOperation) -> Result<Hold, Fault> {
         let path = self.directory()?.join("lock");
         let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);

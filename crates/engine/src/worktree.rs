@@ -34,7 +34,7 @@ const HOLD: &str = "making.lock";
 const RECORD_BYTES_MAX: usize = 64 * 1024;
 /// writ's own reference to what a task did.
 const RESULT: &str = "refs/heads/result";
-/// The commit whose files, and the task's changes, are in the clone.
+/// The base commit of the clone's files.
 const ONTO: &str = "refs/heads/onto";
 /// The commit that is to become the workspace's.
 const MERGED: &str = "refs/heads/merged";
@@ -65,7 +65,7 @@ pub enum Fault {
     InUse,
     #[error("git counted `{0}` commits")]
     Uncounted(String),
-    /// What the caller found while nobody else could use it.
+    /// The caller's check under the lock refused it.
     #[error("{}", .0.message)]
     Refused(Box<ops::Error>),
     #[error("no {0} free ports are left")]
@@ -107,7 +107,7 @@ impl Worktrees {
         self.root.as_deref().ok_or(Fault::Nowhere)
     }
 
-    /// Every clone whose record can be read, sorted by run and task.
+    /// Every clone with a readable record, sorted by run and task.
     pub fn list(&self) -> Result<Vec<Worktree>, Fault> {
         Ok(self.directories()?.into_iter().filter_map(|clone| Worktree::read(&clone).ok()).collect())
     }
@@ -118,7 +118,7 @@ impl Worktrees {
         found.ok_or_else(|| Fault::Gone(record.name.clone()))
     }
 
-    /// Every other directory that is here, and why: clones whose record cannot be read, and what removals left.
+    /// Every other directory and the reason: clones without a readable record, and leftovers of removals.
     pub fn leftovers(&self) -> Result<Vec<(PathBuf, String)>, Fault> {
         let mut left = Vec::new();
         for clone in self.directories()? {
@@ -160,7 +160,7 @@ pub struct Worktree {
     landed: Option<Landed>,
     /// A merge that has begun and may have changed files of the workspace.
     underway: Option<landing::Underway>,
-    /// The attempt whose work was to be merged last: it was done by then.
+    /// The last attempt with work to merge. It was done by then.
     judged: Option<String>,
     /// Tasks that were created because its work could not be merged.
     pub conflict_tasks: Vec<String>,
@@ -250,7 +250,7 @@ impl Worktree {
         is_directory(&self.tree()) && is_directory(&self.tree().join(".git"))
     }
 
-    /// Refuses a clone whose files are not where they were put, or that has something beside them.
+    /// Refuses a clone with moved or additional files.
     fn refuse_moved(&self) -> Result<(), Fault> {
         if !self.has_tree() {
             let place = self.tree().display().to_string();

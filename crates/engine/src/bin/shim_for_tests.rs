@@ -49,7 +49,7 @@ fn tell_identity() -> ExitCode {
 }
 
 /// `owner on|off TOKEN SCRIPT...`: starts one executor per shell script, tells their shims' pids and what is in
-/// force, and works until killed. The first word says whether they get namespaces of their own. An executor's `$0` is the token; the attempt
+/// force, and works until killed. The first word selects whether they get namespaces of their own. An executor's `$0` is the token; the attempt
 /// is named after it.
 fn own(words: &[OsString]) -> ExitCode {
     supervisor::become_subreaper().expect("a subreaper");

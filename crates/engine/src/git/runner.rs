@@ -36,7 +36,7 @@ pub struct Runner<'g> {
 /// Variables that git needs to be found and to find its own parts.
 const PASSED_ON: &[&str] = &["PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH"];
 
-/// Only the repository's own configuration is read, nobody is asked, and nothing is fetched from elsewhere.
+/// Only the repository's own configuration is read; no prompts, no fetching.
 const ALONE: &[(&str, &str)] = &[
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
     ("GIT_CONFIG_SYSTEM", "/dev/null"),
@@ -91,7 +91,7 @@ impl<'g> Repo<'g> {
         Self { runner, directory: directory.to_owned(), places: Vec::new(), settings: Vec::new() }
     }
 
-    /// The repository of a workspace, whose configuration is its owner's. Its filters do not run.
+    /// The repository of a workspace, with its owner's configuration. Its filters do not run.
     pub(crate) fn workspace(runner: &'g Runner<'g>, directory: &Path) -> Result<Self, Fault> {
         let repo = Self::none(runner, directory);
         let top = repo.line(&["rev-parse", "--show-toplevel"]).map_err(|_| Fault::NoRepository)?;
@@ -189,7 +189,7 @@ impl<'g> Repo<'g> {
             match answered.exit {
                 // It ends with 1 if files differ.
                 Exit::Code(0 | 1) => return Ok(()),
-                // It says nothing if the list of files is locked.
+                // It prints nothing if the index is locked.
                 Exit::Code(128) if is_locked(&answered.complaint) || answered.complaint.is_empty() => {
                     self.runner.launcher.pause(limits::HINDRANCE_POLL);
                 }

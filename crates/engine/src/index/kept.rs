@@ -1,6 +1,6 @@
 //! The stored form of looks: private files beside the store, replaced as a whole, with a checksum at the end.
 //!
-//! `HASH.idx` is the last look at the workspace whose path has that hash; `HASH.NAME.base` is the look that a task is
+//! `HASH.idx` is the last look at the workspace with that path hash; `HASH.NAME.base` is the look that a task is
 //! compared with when it ends, a link to the index of that moment.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use super::{Content, Entry, Index, Last, Look, Rules, Stat, Stored};
 
 const MAGIC: &[u8] = b"writ-index 2\n";
 const CHECKSUM_BYTES: usize = 32;
-/// The file whose time says when a look began.
+/// The file with the start time of a look as its mtime.
 const CLOCK: &str = "clock";
 
 impl Index {
@@ -42,7 +42,7 @@ impl Index {
         replace(&base, &written(root, look)).map(drop)
     }
 
-    /// The file that was loaded or saved last, if it says what this look saw.
+    /// The file that was loaded or saved last, if it matches this look.
     fn stored(&self, root: &Path, look: &Look) -> Option<Stored> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let last = last.as_ref().filter(|last| last.root == root)?;

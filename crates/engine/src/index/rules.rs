@@ -88,7 +88,7 @@ impl Chain {
         Chain(Some(Arc::new(Link { file, before, skipped, outer: self })))
     }
 
-    /// Whether a path of the workspace is ignored. The nearest file that says something decides.
+    /// Whether a path of the workspace is ignored. The nearest file with a matching rule decides.
     pub(super) fn ignores(&self, path: &[u8], is_directory: bool) -> bool {
         let mut chain = self;
         while let Some(link) = &chain.0 {

@@ -122,7 +122,7 @@ pub fn sandbox_here(shim: &ShimProgram) -> Result<SandboxInForce, RunError> {
 struct Supervised {
     shim: ShimProgram,
     handles: BTreeMap<u64, Handle>,
-    /// Those whose last report has come. Their shims are about to end.
+    /// Children after their last report. Their shims are about to end.
     ended: Vec<Handle>,
     sender: SyncSender<(u64, Report)>,
     reports: Receiver<(u64, Report)>,

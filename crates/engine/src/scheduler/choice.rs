@@ -19,7 +19,7 @@ pub(super) fn choose(
     // Stable: equal weights stay in the order in which they were offered.
     sorted.sort_by_key(|candidate| std::cmp::Reverse(candidate.weight));
     let mut set = greedy(&sorted, &collide, room);
-    // Where nobody got in the way, nothing can weigh more.
+    // Without a conflict the greedy set is the heaviest.
     let heaviest = set.iter().copied().eq(0..sorted.len().min(room));
     if !heaviest && sorted.len() <= EXACT_MAX {
         let mut search =

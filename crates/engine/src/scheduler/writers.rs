@@ -25,7 +25,7 @@ impl Writers {
         }
     }
 
-    /// Every task whose scope overlaps this one; there may be others among them.
+    /// Every task that overlaps this scope, and possibly others.
     pub(super) fn near(&self, scope: &Scope) -> BTreeSet<usize> {
         let text = scope.as_str();
         if text == "." || text.ends_with('/') {

@@ -62,8 +62,8 @@ impl Snapshots {
         Ok(kept)
     }
 
-    /// Removes what the collection names. Waits until nobody takes a snapshot or rolls back. Nothing is removed if a record
-    /// cannot be read now.
+    /// Removes the snapshots that the collection names, under an exclusive lock. Nothing is removed if a record cannot be
+    /// read.
     pub fn collect(&self, collection: &Collection) -> Result<Collected, Fault> {
         let alone = || self.hold(FlockOperation::NonBlockingLockExclusive);
         let _hold = if collection.is_preview { None } else { Some(alone()?) };

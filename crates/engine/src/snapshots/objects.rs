@@ -137,7 +137,7 @@ impl Objects {
         stored
     }
 
-    /// Takes in some bytes: the target of a link. Also says whether they are new.
+    /// Stores bytes, such as the target of a link. Also returns whether they are new.
     pub(super) fn put_bytes(&self, bytes: &[u8]) -> io::Result<(Digest, bool)> {
         let digest = digest::raw_of_bytes(bytes);
         let length = bytes.len() as u64;

@@ -1,5 +1,5 @@
 //! The own directories of git repositories inside a scope. Half of their files must not change without the rest, so they are
-//! not taken in; a mark stands for each, so that a rollback says which of them changed. One that the task made is its own.
+//! not stored; a mark stands for each, so that a rollback names the changed ones. One that the task made is its own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt;
 
 use crate::regular_file;
 
-/// What says in which state a repository is, besides its references.
+/// The files that define a repository's state, besides its references.
 const FILES: &[&str] = &["HEAD", "packed-refs", "config"];
 const FILE_BYTES_MAX: usize = 16 * 1024 * 1024;
 

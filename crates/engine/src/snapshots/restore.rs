@@ -80,7 +80,7 @@ impl<'j> Job<'j> {
     }
 }
 
-/// A task that ran at the same time and declares no paths: nobody can tell what it changed.
+/// A task that ran at the same time and declares no paths: its changes are unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Beside {
     pub name: String,
@@ -143,8 +143,8 @@ impl Item {
 }
 
 impl Snapshots {
-    /// Brings every path that the attempts changed back to what it was, or says what would be done. A path that is
-    /// neither as it was nor as the attempts left it is a conflict and stays. Everything that is taken away is kept first.
+    /// Restores every path that the attempts changed, or previews it. A path that has neither its old state nor the
+    /// state the attempts left is a conflict and stays. Everything that is replaced or removed is stored first.
     pub fn roll_back(&self, index: &Index, job: &Job<'_>) -> Result<Vec<FileResult>, Fault> {
         // A preview relies on nothing that a collection could remove.
         let _hold = if job.is_preview { None } else { Some(self.hold_shared()?) };
@@ -269,8 +269,7 @@ fn item(path: Vec<u8>, change: Change, now: &Seen, is_repeated: bool) -> Item {
     Item { path, change, result, stat, is_directory_now }
 }
 
-/// Whether a rollback that was killed can have left a path like this: a directory whose mode forbids to change what is in
-/// it, and that was open for that.
+/// Whether a killed rollback can have left this path: a read-only directory that was made writable to change its entries.
 fn is_half_way(change: &Change, now: Option<&Node>) -> bool {
     let is_open = |node: &Node| match (now, node) {
         (Some(Node::Directory { mode: now }), Node::Directory { mode }) => *now == mode | 0o700,
@@ -279,8 +278,7 @@ fn is_half_way(change: &Change, now: Option<&Node>) -> bool {
     change.before.iter().chain(&change.after).any(is_open)
 }
 
-/// Who has a file mapped can change it without changing its times, so the content of what is about to be replaced or removed
-/// is read again, whatever the index knows about it.
+/// A memory-mapped write need not change a file's times, so a file is read again before it is replaced or removed.
 fn leave_unseen_edits(place: &Place, bounds: &Bounds, item: &mut Item) {
     let (Some(Node::File { digest, .. }), Some(_)) = (item.change.after, &item.stat) else { return };
     if item.result.action == FileAction::Mode {
@@ -294,8 +292,8 @@ fn leave_unseen_edits(place: &Place, bounds: &Bounds, item: &mut Item) {
     }
 }
 
-/// A file that was changed while no engine worked is somebody else's. Of what is gone, and of directories, nobody can tell
-/// when, and nothing of theirs is lost.
+/// A file that was changed while no engine worked stays. For removed paths and directories the time is unknown, and
+/// nothing is lost.
 fn leave_later_edits(between: Option<Between>, item: &mut Item) {
     let (Some(between), Some(stat)) = (between, &item.stat) else { return };
     let at_ms = stat.changed_ms();
@@ -304,7 +302,7 @@ fn leave_later_edits(between: Option<Between>, item: &mut Item) {
     }
 }
 
-/// A path that somebody else may have changed stays.
+/// A path that a concurrent task may have changed stays.
 fn leave_to_others(place: &Place, beside: &[Beside], item: &mut Item) {
     if beside.is_empty() {
         return;
@@ -331,7 +329,7 @@ fn changed_around(place: &Place, path: &[u8]) -> Option<Stat> {
     })
 }
 
-/// A path whose content is not in the store cannot be brought back.
+/// A path without stored content cannot be restored.
 fn refuse_what_is_not_kept(objects: &Objects, item: &mut Item) {
     if matches!(item.change.after, Some(Node::Special { .. })) {
         let reason = "it is a pipe, a socket or a device, which could not be made again; remove it by hand";

@@ -90,8 +90,7 @@ impl Snapshots {
         self.write(&subject, Side::After, contents, Taken::default())
     }
 
-    /// The same for somebody who keeps a note with the attempt where it is not possible: a rollback then only knows that it
-    /// does not know.
+    /// The same, with the failure as a note for the attempt: a rollback then knows that its end is unknown.
     pub fn record_left(&self, index: &Index, subject: &Subject<'_>) -> Option<String> {
         let fault = if self.has(subject.attempt) { self.finish(index, subject).err()? } else { return None };
         Some(format!(
@@ -128,7 +127,7 @@ impl Snapshots {
 
 pub(super) type Seen = BTreeMap<Vec<u8>, (Node, Stat)>;
 
-/// What a record says about the disk.
+/// The part of a record about the disk.
 struct Contents {
     tree: Tree,
     ignored: Vec<Vec<u8>>,

@@ -42,7 +42,7 @@ const ENTRIES_LOOKED_AT_MAX: usize = 2_000;
 const BUILD_OUTPUTS_NAMED_MAX: usize = 20;
 /// A program that is larger is named without a digest.
 const PROGRAM_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// Programs whose digests are remembered while this process lives.
+/// How many program digests are cached in this process.
 const PROGRAMS_REMEMBERED_MAX: usize = 64;
 
 /// Records the checks of one attempt, in the order in which they run.
@@ -92,7 +92,7 @@ impl Recorder {
     }
 }
 
-/// A digest of what the task may write, or of the whole workspace where nothing says what that is.
+/// A digest of the task's write scope, or of the whole workspace without one.
 fn tree(place: &CheckLocation<'_>) -> Option<String> {
     place.index.tree_digest(place.workspace, place.scopes)
 }

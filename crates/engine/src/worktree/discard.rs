@@ -1,4 +1,4 @@
-//! A clone that somebody discards together with its work: what would be lost, and the bundle that brings it back.
+//! Discarding a clone with its work: what would be lost, and the bundle that restores it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,8 +47,8 @@ impl Worktrees {
         Ok((standing, loss))
     }
 
-    /// Takes a clone away whatever is in it, if that is still what was seen, and deletes it. What can be kept is written to a
-    /// bundle first, whose place is returned. `unused` is asked while nobody can enter the clone.
+    /// Deletes a clone with its work if it is unchanged since it was inspected. The work is first written to a bundle, whose
+    /// path is returned. `unused` is called while the clone is locked.
     pub fn discard_with_work(
         &self,
         runner: &Runner<'_>,
@@ -115,7 +115,7 @@ fn bundle_path(root: &Path, record: &WorktreeRecord, mark: &Id<Attempt>) -> Path
 }
 
 impl Worktree {
-    /// A merge that was interrupted is ended first: its record says which files of the workspace have to be put back.
+    /// An interrupted merge is undone first: its record lists the files of the workspace to restore.
     fn refuse_busy(&self) -> Result<(), Fault> {
         if self.underway.is_some() {
             return Err(Fault::Underway(self.record.run_id.to_string()));

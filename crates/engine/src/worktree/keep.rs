@@ -1,4 +1,4 @@
-//! Clones that are kept: how they compare with their workspaces, and the deletion of those that nobody needs.
+//! Kept clones: how they compare with their workspaces, and the deletion of unneeded ones.
 
 use std::fs;
 use std::fs::{DirBuilder, File, TryLockError};
@@ -64,7 +64,7 @@ impl Worktrees {
         }
     }
 
-    /// Deletes a clone whose work is in the workspace, or that has none. Looks again before it does.
+    /// Deletes a clone without unmerged work. Checks again before it does.
     pub fn remove(&self, runner: &Runner<'_>, clone: &Worktree) -> Result<bool, Fault> {
         let lock = self.lock(runner, &Lock::Clones)?;
         let trash = self.discard_merged(runner, clone)?;
@@ -110,7 +110,7 @@ impl Worktrees {
         Ok(trash)
     }
 
-    /// Makes room: clones whose work was merged are taken away. The lock on clones is held.
+    /// Makes room by removing merged clones. The lock on clones is held.
     pub(super) fn discard_all_merged(&self, runner: &Runner<'_>, kept: &[Worktree]) {
         for clone in kept.iter().filter(|clone| clone.landed.is_some()) {
             // One that cannot be removed stays, and still counts.
@@ -136,7 +136,7 @@ impl Worktree {
         self.compared(runner).unwrap_or_else(|fault| Standing::Unknown { reason: with_causes(&fault) })
     }
 
-    /// Held while a clone is made, entered or removed. `None` if somebody else holds it.
+    /// Held while a clone is made, entered or removed. `None` if it is already held.
     pub(super) fn hold(&self) -> Result<Option<File>, Fault> {
         let path = self.directory.join(super::HOLD);
         let file = File::options().create(true).append(true).open(&path).map_err(io("open", &path))?;
@@ -190,7 +190,7 @@ impl Worktree {
                 return Ok(unmerged(commit));
             }
         }
-        // A commit that no branch has is gone when somebody checks out another one.
+        // A detached commit is lost with the next checkout.
         let on_branch =
             ["for-each-ref", "--count=1", "--format=%(refname)", "--contains", &reached, "refs/heads"];
         if is_detached && workspace.line(&on_branch)?.is_empty() {

@@ -31,7 +31,7 @@ pub(super) struct Underway {
 }
 
 impl Worktrees {
-    /// Takes back what interrupted merges into a workspace changed there. What somebody changed since stays.
+    /// Undoes interrupted merges into a workspace. Later changes stay.
     pub fn settle(&self, runner: &Runner<'_>, workspace: &Path) -> Result<(), Fault> {
         let workspace = workspace.to_string_lossy();
         let is_begun = |clone: &Worktree| clone.record.workspace == workspace && clone.underway.is_some();

@@ -18,7 +18,7 @@ use crate::supervisor::{Exit, Stdin};
 const MOVING: &str = "moving";
 const MOVING_BYTES_MAX: usize = 1024;
 
-/// What git says instead of overwriting files that differ from what they should be. Everything else is no conflict.
+/// Git's messages for files it would overwrite. Other failures are not conflicts.
 const OVERWRITES: &[&str] = &[
     "would be overwritten by merge",
     "would be removed by merge",
@@ -215,7 +215,7 @@ impl Worktree {
     }
 }
 
-/// Work that can be put into the workspace: nobody else merges there meanwhile, and its commits are there.
+/// Work that can be put into the workspace: the merge lock is held, and its commits are there.
 pub struct Prepared<'g> {
     _lock: File,
     runner: &'g Runner<'g>,

@@ -209,7 +209,7 @@ impl Worktree {
     }
 }
 
-/// Who commits in the workspace, where its repository says so itself. In the clone the same person does.
+/// The committer identity of the workspace's repository. The clone uses the same.
 fn identity(workspace: &Repo<'_>) -> Vec<(String, String)> {
     let words = ["config", "--local", "--null", "--get-regexp", "^user\\.(name|email)$"];
     // It is an error that nothing is set.

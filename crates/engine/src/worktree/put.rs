@@ -1,5 +1,5 @@
 //! Puts the files of one commit in the place of those of another. Each path changes in one step, from what the one commit has
-//! to what the other has, so a change that was interrupted can be taken back path by path. What is neither is somebody's.
+//! to what the other has, so an interrupted change can be undone path by path. A path with other content is a foreign change.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,8 +78,8 @@ struct Found<'f> {
 }
 
 impl Shift<'_> {
-    /// Changes every path, or none if somebody changed one of them. The list of files is then that of `to`. Says when the
-    /// first file is touched: until then there is nothing to take back.
+    /// Changes every path, or none if one has a foreign change. The index is then that of `to`. Sets `is_touched` with the
+    /// first changed file: until then there is nothing to undo.
     pub(super) fn put(&self, is_touched: &Cell<bool>) -> Result<Put, Fault> {
         let paths = self.paths()?;
         let place = Place::open(self.root).map_err(io("open", self.root))?;
@@ -105,7 +105,7 @@ impl Shift<'_> {
         Ok(if named.is_empty() { Put::Done } else { Put::InTheWay(named) })
     }
 
-    /// Takes back what a change from `to` to `from` did before it was interrupted. What somebody changed stays.
+    /// Undoes an interrupted change from `to` to `from`. Foreign changes stay.
     pub(super) fn take_back(&self) -> Result<Put, Fault> {
         let paths = self.paths()?;
         let place = Place::open(self.root).map_err(io("open", self.root))?;
@@ -133,7 +133,7 @@ impl Shift<'_> {
         Ok(if is_whole { Put::Done } else { Put::InTheWay(left.into_iter().map(text).collect()) })
     }
 
-    /// The paths that are to be changed, and those that somebody changed.
+    /// The paths to change, and those with foreign changes.
     fn planned<'p>(&self, paths: &'p Paths, found: &Found<'_>) -> (Plan<'p>, Vec<&'p [u8]>) {
         let mut in_the_way: Vec<&[u8]> = Vec::new();
         let mut plan: Plan<'_> = Vec::new();
@@ -174,16 +174,16 @@ impl Shift<'_> {
         Ok(paths)
     }
 
-    /// Files that git was told to assume unchanged are looked at too.
+    /// Includes files that are marked assume-unchanged.
     fn unhide(&self, paths: &Paths) {
         let known = paths.iter().filter(|(_, changed)| changed.before == Some(Kind::File));
         let known: Vec<&[u8]> = known.map(|(path, _)| path.as_slice()).collect();
         let words = ["update-index", "-z", "--no-assume-unchanged", "--stdin"];
-        // It fails where somebody staged a removal, which the next step refuses.
+        // It fails with a staged removal, which the next step refuses.
         self.repo.ask_with(&words, &[], Stdin::Bytes(joined(&known))).ok();
     }
 
-    /// Paths whose files are not what the list says, which is that of `commit`.
+    /// Paths with files that differ from the index, which is that of `commit`.
     fn differing(&self, commit: &str) -> Result<BTreeSet<Vec<u8>>, Fault> {
         // The rules of that commit say how its files are written, not those that are there.
         let rules = [("GIT_ATTR_SOURCE", commit)];
@@ -207,7 +207,7 @@ impl Shift<'_> {
         Ok(())
     }
 
-    /// Removes what goes, then moves the new files to their places. Returns the paths that somebody changed meanwhile.
+    /// Removes what goes, then moves the new files to their places. Returns the paths with foreign changes.
     fn change<'p>(&self, place: &Place, plan: &Plan<'p>) -> Result<Vec<&'p [u8]>, Fault> {
         let mut left = Vec::new();
         let failed = |path: &[u8]| io("change", &self.root.join(OsStr::from_bytes(path)));

@@ -41,7 +41,7 @@ impl Worktree {
         } else if is_unchanged {
             parents[0].clone()
         } else if private.tree_of(&last)? == tree && rests_on(&private, &last, &parents)? {
-            // Nothing changed since, and somebody may have merged it by this name.
+            // Nothing changed since, and it may have been merged by this name.
             last
         } else {
             let mut words = vec!["commit-tree", "-m", author.message];
@@ -166,7 +166,7 @@ impl Worktree {
         Ok(found)
     }
 
-    /// A repository inside the clone would be merged as a link to a commit that nobody has.
+    /// A repository inside the clone would be merged as a link to a missing commit.
     fn refuse_nested(&self, private: &Repo<'_>, before: &str, after: &str) -> Result<(), Fault> {
         let words = ["diff-tree", "-r", "-z", "--raw", "--no-renames", before, after, "--"];
         let printed = private.names(&words)?;

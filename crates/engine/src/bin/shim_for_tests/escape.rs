@@ -123,7 +123,7 @@ fn fill(mut file: File, how: &str) -> io::Result<()> {
         work();
     }
     std::thread::spawn(work);
-    // SAFETY: ends this thread alone; nothing of it is used any more.
+    // SAFETY: ends this thread alone; nothing of it is used afterwards.
     unsafe { libc::syscall(libc::SYS_exit, 0) };
     Ok(())
 }
@@ -131,7 +131,7 @@ fn fill(mut file: File, how: &str) -> io::Result<()> {
 /// Fills a shared segment and detaches it, so that no process has it.
 fn use_segment() -> io::Result<()> {
     let length = FILLED_MIB * 1024 * 1024;
-    // SAFETY: the segment is attached where the kernel says, and is written within its length.
+    // SAFETY: the segment is attached at the kernel's address, and is written within its length.
     unsafe {
         let id = libc::shmget(libc::IPC_PRIVATE, length, libc::IPC_CREAT | 0o600);
         if id == -1 {

@@ -232,7 +232,7 @@ impl Work<'_> {
         }
     }
 
-    /// Puts what was prepared in its place. In one step, so that nobody ever finds nothing there.
+    /// Renames the prepared entry into place, so that the path always exists.
     fn land(&mut self, spot: &Spot<'_>, fresh: &Spot<'_>, item: &Item) -> Result<(), Stop> {
         let is_directory = |node: Option<Node>| node.is_some_and(|node| node.is_directory());
         let after = item.change.after;
