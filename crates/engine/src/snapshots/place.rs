@@ -145,6 +145,13 @@ impl Spot<'_> {
         Ok(rustix::fs::unlinkat(&*self.directory, self.name, AtFlags::REMOVEDIR)?)
     }
 
+    /// Whether it is a directory with entries, as far as it can be read.
+    pub(super) fn is_filled(&self) -> bool {
+        let opened = rustix::fs::openat(&*self.directory, self.name, DIRECTORY, Mode::empty());
+        let listed = opened.and_then(rustix::fs::Dir::new).into_iter().flatten().flatten();
+        listed.map(|entry| entry.file_name().to_bytes().to_owned()).any(|name| name != b"." && name != b"..")
+    }
+
     /// Exchanges what is here with what has another name in the same directory, in one step.
     pub(super) fn exchange_with(&self, name: &OsStr) -> io::Result<()> {
         let flags = rustix::fs::RenameFlags::EXCHANGE;

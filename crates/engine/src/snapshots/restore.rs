@@ -152,6 +152,10 @@ impl Snapshots {
         let place = Place::open(job.root).map_err(Fault::io("could not open the workspace"))?;
         let objects = if job.is_preview { self.objects_as_they_are()? } else { self.objects()? };
         let bounds = bounds(self.file_bytes_max);
+        let mut work = steps::Work { place: &place, objects: &objects, bounds, steps_left: job.steps_max };
+        if !job.is_preview {
+            work.clear_leftovers(&changes.changes)?;
+        }
         let mut items = items(index, &place, job, changes, &bounds)?;
         for item in items.iter_mut().filter(|item| item.is_planned()) {
             leave_unseen_edits(&place, &bounds, item);
@@ -166,8 +170,6 @@ impl Snapshots {
             refuse_what_is_not_kept(&objects, item);
         }
         if !job.is_preview {
-            let (place, objects, steps_left) = (&place, &objects, job.steps_max);
-            let mut work = steps::Work { place, objects, bounds, steps_left };
             work.run(&mut items)?;
         }
         Ok(items.into_iter().map(|item| item.result).collect())

@@ -192,6 +192,14 @@ pub(super) fn current(
     Ok(seen)
 }
 
+/// What is at a path, with the digest of its content. `None` if that cannot be read.
+pub(super) fn node_at(place: &Place, path: &[u8], bounds: &Bounds) -> Option<Node> {
+    match found(place, path)? {
+        (Node::Unread { .. }, stat) => digested(place, path, &stat, bounds),
+        (node, _) => Some(node),
+    }
+}
+
 /// What is at a path, without the index.
 fn found(place: &Place, path: &[u8]) -> Option<(Node, Stat)> {
     let spot = place.spot(path).ok()?;

@@ -205,6 +205,47 @@ proptest! {
     }
 }
 
+/// The task replaced a file by a directory, and a person made a directory in that.
+fn replaced_and_filled(world: &mut World) -> AttemptId {
+    let path = world.root.join("src/a b");
+    fs::write(&path, "one").unwrap();
+    let attempt = world.attempt(1, |_| {
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+    });
+    fs::create_dir(path.join("b")).unwrap();
+    attempt
+}
+
+#[test]
+fn a_directory_that_a_person_filled_stays_however_often_the_rollback_is_killed() {
+    let mut world = World::new();
+    let attempt = replaced_and_filled(&mut world);
+    let edited = picture(&world.root);
+    assert_eq!(left_of(&world.roll_killed(&attempt, Direction::Undo)), ["src/a b"]);
+    assert_eq!(picture(&world.root), edited);
+}
+
+#[test]
+fn a_filled_directory_that_a_killed_rollback_moved_aside_comes_back() {
+    let mut world = World::new();
+    let attempt = replaced_and_filled(&mut world);
+    let edited = picture(&world.root);
+    // The person was quicker than the last look before the exchange, and then the rollback was killed.
+    let path = world.root.join("src/a b");
+    let aside = world.root.join("src").join(place::temporary(b"src/a b"));
+    fs::rename(&path, &aside).unwrap();
+    fs::write(&path, "one").unwrap();
+    assert_eq!(left_of(&world.roll_killed(&attempt, Direction::Undo)), ["src/a b"]);
+    assert_eq!(picture(&world.root), edited);
+    // What the person wrote in its place since then is not exchanged.
+    fs::rename(&path, &aside).unwrap();
+    fs::write(&path, "two").unwrap();
+    let both = picture(&world.root);
+    assert_eq!(left_of(&world.roll_killed(&attempt, Direction::Undo)), ["src/a b"]);
+    assert_eq!(picture(&world.root), both);
+}
+
 #[test]
 fn what_git_ignored_before_the_task_is_never_taken_for_new() {
     let mut world = World::new();

@@ -1,16 +1,18 @@
 //! The steps of a rollback, in an order in which each of them is possible and any prefix of them can be repeated.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 
-use contract::domain::rollback::{FileAction, FileStatus, Node};
+use contract::domain::rollback::{Change, FileAction, FileStatus, Node};
 
 use super::Item;
 use crate::index::Stat;
 use crate::snapshots::Fault;
 use crate::snapshots::objects::{Bounds, Objects};
 use crate::snapshots::place::{Place, Spot, mode_of, temporary};
+use crate::snapshots::take::node_at;
 
 /// The permissions that its owner needs to change what is in a directory.
 const WRITABLE: u32 = 0o300;
@@ -49,11 +51,12 @@ impl From<io::Error> for Stop {
 }
 
 impl Work<'_> {
+    /// Removes what a killed rollback left beside these paths.
+    pub(super) fn clear_leftovers(&mut self, changes: &BTreeMap<Vec<u8>, Change>) -> Result<(), Fault> {
+        changes.iter().try_for_each(|(path, change)| self.clear(path, change.before))
+    }
+
     pub(super) fn run(&mut self, items: &mut [Item]) -> Result<(), Fault> {
-        // Left behind by a rollback that was killed.
-        for item in items.iter() {
-            self.clear(&item.path)?;
-        }
         self.each(items, Item::is_planned, Self::keep)?;
         self.objects.sync().map_err(Fault::io("could not write the content store"))?;
         self.each(items, Item::opens_directory, Self::set_mode)?;
@@ -205,7 +208,7 @@ impl Work<'_> {
         let made = self.prepare(&fresh, &before).and_then(|()| self.land(&spot, &fresh, item));
         self.place.moved();
         if matches!(made, Err(Stop::Changed | Stop::Because(_) | Stop::Io(_))) {
-            self.clear(&item.path).map_err(Stop::Fault)?;
+            self.clear(&item.path, item.change.before).map_err(Stop::Fault)?;
         }
         made
     }
@@ -238,6 +241,8 @@ impl Work<'_> {
         let after = item.change.after;
         if !is_directory(after) {
             unchanged(spot, item.stat.as_ref())?;
+        } else if !is_directory(item.change.before) && spot.is_filled() {
+            return Err(NOT_EMPTY);
         }
         if after.is_none() || is_directory(after) == is_directory(item.change.before) {
             self.step()?;
@@ -257,18 +262,39 @@ impl Work<'_> {
         }
     }
 
-    /// Removes what was to become the one at `path`.
-    fn clear(&mut self, path: &[u8]) -> Result<(), Fault> {
+    /// Removes the temporary entry of `path`. If that is a directory with entries, a killed rollback moved it there: it is
+    /// moved back, so that the entries are found again and reported.
+    fn clear(&mut self, path: &[u8], before: Option<Node>) -> Result<(), Fault> {
         let name = temporary(path);
         let Ok(spot) = self.place.spot(path) else { return Ok(()) };
-        let left = Spot { directory: spot.directory, name: OsStr::new(&name) };
+        let left = Spot { directory: spot.directory.clone(), name: OsStr::new(&name) };
         // There usually is none.
         let Ok(Some(_)) = left.stat() else { return Ok(()) };
-        match self.in_open(&left, |left| left.remove_file().or_else(|_| left.remove_directory())) {
+        let remove = |left: &Spot<'_>| left.remove_file().or_else(|_| left.remove_directory());
+        let cleared = match self.in_open(&left, remove) {
+            Err(Stop::Io(error))
+                if error.kind() == io::ErrorKind::DirectoryNotEmpty
+                    && before.is_some()
+                    && node_at(self.place, path, &self.bounds) == before =>
+            {
+                self.move_back(&left, &spot)
+            }
+            cleared => cleared,
+        };
+        match cleared {
             Err(Stop::Fault(fault)) => Err(fault),
             // It is in the way later, and reported then.
             Ok(()) | Err(_) => Ok(()),
         }
+    }
+
+    /// Exchanges a directory that was moved aside with what the rollback made in its place, and removes the latter.
+    fn move_back(&mut self, left: &Spot<'_>, spot: &Spot<'_>) -> Result<(), Stop> {
+        self.step()?;
+        self.in_open(left, |left| left.exchange_with(spot.name))?;
+        self.place.moved();
+        self.step()?;
+        self.in_open(left, Spot::remove_file)
     }
 
     fn spot<'i>(&self, item: &'i Item) -> Result<Spot<'i>, Stop> {
