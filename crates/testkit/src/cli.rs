@@ -13,11 +13,9 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::{OnTerminal, Output, Scratch, binary, process};
+use crate::{OnTerminal, Output, Scratch, binary, process, wait};
 pub use background::Background;
-
-/// Long enough for a slow machine under load, short enough that we report a hang before the test runner does.
-const DEADLINE: Duration = Duration::from_secs(20);
+use background::Streams;
 
 /// A program with its own home directory. Dropping it kills all processes that still run there.
 #[derive(Debug)]
@@ -85,7 +83,7 @@ impl Cli {
             name: None,
             dir: self.project(),
             input: Input::Nothing,
-            deadline: DEADLINE,
+            deadline: wait::PATIENCE,
         }
     }
 
@@ -162,7 +160,7 @@ impl<'a> Call<'a> {
         self
     }
 
-    /// Sets how long the call may take; 20 seconds by default.
+    /// Sets how long the call may take, instead of `PATIENCE`.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
@@ -171,8 +169,7 @@ impl<'a> Call<'a> {
     /// Runs the program and waits for its end. Panics with its output so far when the deadline passes.
     #[track_caller]
     pub fn run(self) -> Output {
-        let deadline = self.deadline;
-        self.spawn().wait(deadline)
+        self.spawn().wait()
     }
 
     /// Starts the program in a session of its own, with a pseudo-terminal of this size as its standard streams.
@@ -211,7 +208,7 @@ impl<'a> Call<'a> {
         }
         let line = line(self.name.as_deref().unwrap_or(self.program.as_os_str()), &self.args);
         let child = command.spawn().unwrap_or_else(|error| panic!("could not start `{line}`: {error}"));
-        Background::new(self.cli, child, line, [stdout, stderr])
+        Background::new(self.cli, child, line, Streams { stdout, stderr, deadline: self.deadline })
     }
 }
 

@@ -25,4 +25,4 @@ pub use rustix::process::Signal;
 pub use scratch::{Scratch, private_file};
 pub use soak::{Storm, rounds};
 pub use terminal::OnTerminal;
-pub use wait::{eventually, eventually_some};
+pub use wait::{PATIENCE, eventually, eventually_some};

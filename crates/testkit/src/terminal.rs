@@ -7,12 +7,11 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-use crate::{Cli, wait};
+use crate::{Cli, PATIENCE, wait};
 
 /// Killed if the test ends first.
 #[must_use = "wait for it"]
@@ -72,14 +71,14 @@ impl<'a> OnTerminal<'a> {
 
     /// Waits for the end of the program, and of what it printed.
     #[track_caller]
-    pub fn wait(&mut self, deadline: Duration) -> ExitStatus {
-        let ended = wait::within(deadline, || self.child.try_wait().expect("the child is ours to wait for"));
+    pub fn wait(&mut self) -> ExitStatus {
+        let ended = wait::within(PATIENCE, || self.child.try_wait().expect("the child is ours to wait for"));
         let Some(status) = ended else {
             let printed = self.printed();
-            panic!("it did not end within {deadline:?}:\n{}", String::from_utf8_lossy(&printed));
+            panic!("it did not end within {PATIENCE:?}:\n{}", String::from_utf8_lossy(&printed));
         };
         // The last bytes may still be on their way through the terminal.
-        wait::within(deadline, || self.reader.is_finished().then_some(()));
+        wait::within(PATIENCE, || self.reader.is_finished().then_some(()));
         status
     }
 }

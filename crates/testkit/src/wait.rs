@@ -1,22 +1,28 @@
-//! Waits for a condition, always with a deadline. No other code in the tests sleeps.
+//! Waits for a condition, always with the same deadline. No other code in the tests sleeps.
 
 use std::time::{Duration, Instant};
 
+/// How long a test waits for anything. No wait needs a quarter of it on an idle machine, and the test runner allows more,
+/// so that what hangs is reported from here.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Returns as soon as the condition holds; panics with `what` when the deadline passes first.
+/// Returns as soon as the condition holds; panics with `what` after `PATIENCE`.
 #[track_caller]
-pub fn eventually(deadline: Duration, what: &str, mut condition: impl FnMut() -> bool) {
-    eventually_some(deadline, what, || condition().then_some(()));
+pub fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    eventually_some(what, || condition().then_some(()));
 }
 
-/// Returns the value as soon as there is one; panics with `what` when the deadline passes first.
+/// Returns the value as soon as there is one; panics with `what` after `PATIENCE`.
 #[track_caller]
-pub fn eventually_some<T>(deadline: Duration, what: &str, value: impl FnMut() -> Option<T>) -> T {
-    match within(deadline, value) {
-        Some(value) => value,
-        None => panic!("timed out after {deadline:?}: {what}"),
-    }
+pub fn eventually_some<T>(what: &str, value: impl FnMut() -> Option<T>) -> T {
+    found_within(PATIENCE, what, value)
+}
+
+#[track_caller]
+fn found_within<T>(deadline: Duration, what: &str, value: impl FnMut() -> Option<T>) -> T {
+    within(deadline, value).unwrap_or_else(|| panic!("timed out after {deadline:?}: {what}"))
 }
 
 /// The value, if there is one before the deadline. Calls `value` at least once.
@@ -37,3 +43,6 @@ pub(crate) fn within<T>(deadline: Duration, mut value: impl FnMut() -> Option<T>
 fn pause() {
     std::thread::sleep(PAUSE);
 }
+
+#[cfg(test)]
+mod tests;

@@ -100,9 +100,6 @@ fn plan(runner: Runner, ci: bool, args: &[String]) -> Vec<Job> {
     if !selects_packages(args) {
         job = job.args(&["--workspace"]);
     }
-    if ci && runner == Runner::Nextest {
-        job = job.args(&["--profile", "ci"]);
-    }
     job = job.args(args);
     if ci {
         // A snapshot that does not match must fail, never be accepted.

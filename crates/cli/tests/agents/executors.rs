@@ -139,7 +139,7 @@ fn survives(executor: &str, program: Agent) {
     let plan = plan(&lab, executor, steps, json!({"retry_safe": true}));
     lab.cli.scratch().write(lab.cli.project().join("plan.json"), plan.to_string());
     let engine = lab.cli.spawn(["run", "plan.json"]);
-    eventually(Duration::from_secs(180), "the tool works", || lab.cli.project().join("src/started").exists());
+    eventually("the tool works", || lab.cli.project().join("src/started").exists());
     drop(engine.kill_nine());
     let call = lab.cli.call(["run", "--continue", "--output", "json"]).deadline(RUN_DEADLINE);
     let task = call.run().json()["data"]["tasks"][0].clone();

@@ -56,7 +56,7 @@ fn session_that_waits<'lab>(lab: &'lab Lab, agent: Agent, steps: &[Value]) -> Ba
 fn the_next_session_goes_on_after_a_crash(agent: Agent, steps: &[Value]) {
     let lab = lab();
     let crashed = session_that_waits(&lab, agent, steps);
-    let failure = eventually_some(PATIENCE, "the failure is noted", || messages(&lab, "tool_failure").pop());
+    let failure = eventually_some("the failure is noted", || messages(&lab, "tool_failure").pop());
     assert_eq!(failure, "Bash failed (exit 3): ./brush.sh (error: the brush is dry)");
     let edits = messages(&lab, "tool_success");
     assert!(edits.contains(&"Write: fence.txt".to_owned()), "{edits:?}");
@@ -159,7 +159,7 @@ fn a_compaction_leaves_a_checkpoint_and_the_brief_comes_again() {
 fn a_session_beside_a_living_one_is_told_about_it_and_its_task() {
     let lab = lab();
     let first = session_that_waits(&lab, Agent::Claude, &[]);
-    eventually(PATIENCE, "the first session has its task", || !claims(&lab).is_empty());
+    eventually("the first session has its task", || !claims(&lab).is_empty());
     let holder = events(&lab, "task_claimed")[0]["agent_name"].as_str().unwrap().to_owned();
     let task = events(&lab, "task_claimed")[0]["task_id"].as_str().unwrap().to_owned();
     let before = lab.requests().len();

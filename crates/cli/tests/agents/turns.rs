@@ -1,7 +1,5 @@
 //! Each program completes a turn on the stub, and a session with hooks knows its task.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use testkit::eventually;
 
@@ -14,7 +12,7 @@ fn completes_a_turn(run: fn(&Lab, &str) -> Turn, tool: &str, args: Value) {
     let turn = run(&lab, &script(json!([{"tool": tool, "args": args}, {"text": "FINISHED"}])));
     assert_eq!(turn.said(), "FINISHED");
     assert!(lab.cli.project().join("note").is_file(), "{}", turn.output);
-    eventually(Duration::from_secs(30), "no process is left", || lab.cli.leftovers().is_empty());
+    eventually("no process is left", || lab.cli.leftovers().is_empty());
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! Checks on ordinary tasks, and trust in the commands of a project, through the built program.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use testkit::{Cli, Output, eventually};
 
@@ -166,12 +164,12 @@ fn the_claim_is_kept_and_nobody_waits_while_checks_run() {
     let words = ["task", "complete", "--outcome", "done", "--summary", "s", "--id", &id, "--request-id", "d"];
     let running = cli.spawn(words);
     let started = cli.project().join("started");
-    eventually(Duration::from_secs(20), "the check starts", || started.exists());
+    eventually("the check starts", || started.exists());
     let words = ["task", "create", "--title", "other", "--agent", "bob", "--request-id", "o"];
-    data(&cli.call(words).deadline(Duration::from_secs(5)).run());
-    eventually(Duration::from_secs(20), "the claim is renewed", || until() > before);
+    data(&cli.call(words).run());
+    eventually("the claim is renewed", || until() > before);
     cli.scratch().write("project/go", "");
-    assert_eq!(data(&running.wait(Duration::from_secs(20)))["task"]["evidence"], "self-checked");
+    assert_eq!(data(&running.wait())["task"]["evidence"], "self-checked");
 }
 
 const CHECKS: &str = "[checks]\ntest = \"test -e proof\"\n";
@@ -223,10 +221,10 @@ fn typed(cli: &Cli, keys: &str, words: &str) -> Output {
     let person = Cli::new("script").env("WRIT_DB", cli.db()).env("USER", "eve");
     let line = format!("cd {} && exec {} {words}", cli.project().display(), env!("CARGO_BIN_EXE_writ"));
     let mut shown = person.call(["-qec", &line, "/dev/null"]).env("TERM", "xterm").open_stdin().spawn();
-    eventually(Duration::from_secs(20), "the question", || digits(&shown.stdout()).is_some());
+    eventually("the question", || digits(&shown.stdout()).is_some());
     let digits = digits(&shown.stdout()).unwrap();
     shown.send(&keys.replace("DIGITS", &digits));
-    shown.wait(Duration::from_secs(20))
+    shown.wait()
 }
 
 #[test]

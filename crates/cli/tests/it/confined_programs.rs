@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 use testkit::{Cli, Output};
 
 use crate::documents::opened;
-use crate::run_view::SOON;
 use crate::sandbox::has_sandbox;
 use crate::workers::PLAN;
 
@@ -23,7 +22,7 @@ fn looped(cli: &Cli, script: &str, more: &[&str]) -> Output {
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let command = path.display().to_string();
     let words = ["loop", "--cooldown", "0", "--max-fails", "1", "--output", "json", "--command", &command];
-    cli.call(words.iter().chain(more)).deadline(SOON).run()
+    cli.call(words.iter().chain(more)).run()
 }
 
 fn closing() -> String {
@@ -104,7 +103,7 @@ fn a_loop_reads_its_prompt_file_in_the_sandbox_and_commits_only_where_it_may() {
         std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let command = format!("{} {{prompt_file}}", path.display());
         let words = ["loop", "--cooldown", "0", "--max-fails", "1", "--command", &command];
-        cli.call(words.iter().chain(more)).deadline(SOON).run().success();
+        cli.call(words.iter().chain(more)).run().success();
         assert_eq!(status(&cli, &id), expected, "{more:?}");
     }
     let planted = format!("echo x >> .git/config || exit 3; {}", closing());
@@ -125,7 +124,7 @@ fn where_a_sandbox_cannot_be_had_a_demanded_one_is_refused_and_a_preferred_one_s
     let run = opened(&cli, PLAN);
     let words =
         ["worker", "run", "--run", &run, "--owner", "w1", "--namespace", "off", "--output", "json", "--"];
-    let refused = cli.call(words.iter().chain(&["touch", "ran"])).deadline(SOON).run();
+    let refused = cli.call(words.iter().chain(&["touch", "ran"])).run();
     assert_eq!(refused.json()["error_code"], "DENIED", "{refused}");
     // Nothing was taken.
     let row = cli.run(["ledger", "show", &run]).success().json()["data"]["ledger"][0].clone();
@@ -158,7 +157,7 @@ fn a_worker_keeps_its_command_to_the_lock_scope_of_its_assignment() {
     );
     let words =
         ["worker", "run", "--run", &run, "--owner", "w1", "--output", "json", "--", "sh", "-c", &script];
-    let done = cli.call(words).deadline(SOON).run();
+    let done = cli.call(words).run();
     let data = done.success().json()["data"].clone();
     assert_eq!(data["tasks"][0]["status"], "done", "{done}");
     assert!(done.stderr.contains("T-1  sandbox enforce: all of it is in force"), "{done}");

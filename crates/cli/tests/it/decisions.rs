@@ -1,7 +1,6 @@
 //! Decisions of a person: at a terminal with the action's digits, or with a token; never by an agent.
 
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
 
 use contract::domain::id::Minter;
 use contract::domain::request::{Agent, RequestId};
@@ -12,8 +11,6 @@ use serde_json::{Value, json};
 use testkit::{Cli, Output, SeededIds, eventually};
 
 use crate::local;
-
-const SOON: Duration = Duration::from_secs(30);
 
 /// The digits that a terminal shows to confirm an action.
 pub(crate) fn digits(shown: &str) -> Option<String> {
@@ -78,11 +75,11 @@ fn a_terminal_without_an_agent_decides_only_with_the_right_digits() {
             .env("WRIT_AGENT", "bot")
             .on_terminal(200, 24);
         let shown = || digits(&String::from_utf8_lossy(&asked.printed()));
-        eventually(SOON, "the question is asked", || shown().is_some());
+        eventually("the question is asked", || shown().is_some());
         let right = shown().unwrap();
         assert_ne!(right, "000000");
         asked.press(&format!("{}\n", typed.replace("DIGITS", &right)));
-        assert_eq!(asked.wait(SOON).success(), typed == "DIGITS", "{typed:?}");
+        assert_eq!(asked.wait().success(), typed == "DIGITS", "{typed:?}");
         if typed != "DIGITS" {
             assert_eq!(state(&cli), json!(["pending", null]), "{typed:?}");
         }

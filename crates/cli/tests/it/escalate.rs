@@ -6,7 +6,7 @@ use testkit::{Background, Cli, eventually};
 use crate::aop_tasks::{answered, response};
 use crate::documents::{agent, aop, opened, shell, with, writ};
 use crate::read_back::{decisions, trace, work};
-use crate::run_view::{RunView, SOON, audit_is_clean, file, run_id};
+use crate::run_view::{RunView, audit_is_clean, file, run_id};
 
 /// Waits until the test writes `go`.
 const HOLD: &str = "touch begun; until [ -e go ]; do sleep 0.02; done";
@@ -15,7 +15,7 @@ const HOLD: &str = "touch begun; until [ -e go ]; do sleep 0.02; done";
 fn working<'c>(cli: &'c Cli, document: &Value) -> (Background<'c>, String) {
     cli.scratch().write("project/document.json", document.to_string());
     let writ = cli.spawn(["run", "document.json"]);
-    eventually(SOON, "the first task has begun", || cli.scratch().has("project/begun"));
+    eventually("the first task has begun", || cli.scratch().has("project/begun"));
     let run = run_id(&writ);
     (writ, run)
 }
@@ -70,7 +70,7 @@ fn a_waiting_task_overtakes_others_in_a_running_engine() {
                     shell uses no model\n";
     assert_eq!(running.success().stdout, expected);
     go(&cli);
-    writ.wait(SOON).success();
+    writ.wait().success();
     assert_eq!(file(&cli, "order.txt"), "a\nd\nc\nb\n");
     assert_eq!(RunView::of(&cli, &run).task("a").attempts.len(), 1, "what ran was not interrupted");
     let text = cli.run(["trace", &run]).success().stdout.clone();
@@ -89,7 +89,7 @@ fn the_event_is_the_one_of_the_contract() {
     let (writ, run) = working(&cli, &task);
     escalate(&cli, &["T-1", "--to", "HIGH", "--reason", "User manually escalated via CLI"]);
     go(&cli);
-    writ.wait(SOON).success();
+    writ.wait().success();
     let trace = trace(&cli, &run);
     let said = trace.iter().find(|event| event["intent"] == "writ.priority_escalation").unwrap();
     let event = &said["payload"]["event"];
@@ -127,7 +127,7 @@ fn the_next_attempt_uses_the_model_that_is_configured_for_its_priority() {
     assert_eq!(answer["counts_from"], "next_attempt");
     assert_eq!(answer["model"]["told"], "the next attempt uses best with aop-stdio");
     go(&cli);
-    let output = writ.wait(SOON);
+    let output = writ.wait();
     assert!(output.success().stderr.contains("T-1: uses best with aop-stdio instead of none"), "{output}");
     assert_eq!(models(&cli, &run), ["none", "best"]);
     let trail = cli.run(["session", "audit", "S-1", "--output", "json"]).success().json();
@@ -156,7 +156,7 @@ fn without_configuration_the_model_stays_and_the_answer_says_so() {
     let expected = "the model stays, because none is configured for aop-stdio under [escalation.critical]";
     assert_eq!(answer["model"], json!({"executor": "aop-stdio", "upgraded_to": null, "told": expected}));
     go(&cli);
-    writ.wait(SOON).success();
+    writ.wait().success();
     assert_eq!(models(&cli, &run), ["none", "none"]);
     assert_eq!(told(&cli, 1, "/task/priority"), "CRITICAL", "the executor is told all the same");
 }
@@ -169,7 +169,7 @@ fn an_alternative_keeps_its_model_although_the_task_is_escalated() {
     let (writ, run) = working(&cli, &failing_once(&cli, json!({"alternative_models": [other]})));
     escalate(&cli, &["T-1"]);
     go(&cli);
-    writ.wait(SOON).success();
+    writ.wait().success();
     assert_eq!(models(&cli, &run), ["none", "m-2"]);
     assert_eq!(told(&cli, 1, "/target/model"), "m-2");
 }

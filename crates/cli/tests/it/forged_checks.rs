@@ -1,15 +1,12 @@
 //! The completer of a task may have any environment: its checks run in the author's, whatever verb runs them.
 
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::{Call, Cli, Output, eventually};
 
 use crate::documents::{opened, writ};
 use crate::run_view::RunView;
-
-const SOON: Duration = Duration::from_secs(60);
 
 /// Variables that make some program load, run or believe something else.
 const FORGED: &[&str] = &[
@@ -237,15 +234,15 @@ fn an_interrupted_run_is_checked_again_in_the_environment_of_its_author() {
     cli.scratch().write("project/work.txt", "not yet\n");
     cli.scratch().write("project/plan.toml", plan("touch begun; until [ -e go ]; do sleep 0.01; done"));
     let engine = cli.spawn(["run", "plan.toml"]);
-    eventually(SOON, "the task runs", || cli.project().join("begun").exists());
+    eventually("the task runs", || cli.project().join("begun").exists());
     drop(engine.kill_nine());
     cli.scratch().write("project/go", "");
     let run = RunView::only(&cli).unwrap().id;
     // The forged grep would find what is not there.
-    drop(forged(&cli, cli.call(["run", "--continue", &run])).deadline(SOON).run());
+    drop(forged(&cli, cli.call(["run", "--continue", &run])).run());
     assert_eq!(RunView::of(&cli, &run).task("a").status, "blocked");
     cli.scratch().write("project/work.txt", "done\n");
-    forged(&cli, cli.call(["run", "--continue", &run, "--rerun-parked"])).deadline(SOON).run().success();
+    forged(&cli, cli.call(["run", "--continue", &run, "--rerun-parked"])).run().success();
     assert_eq!(RunView::of(&cli, &run).statuses(), ["done, verified"]);
 }
 
@@ -256,7 +253,7 @@ fn the_result_of_a_worker_is_checked_in_the_environment_of_the_plans_author() {
         cli.scratch().write("project/work.txt", format!("{work}\n"));
         let run = opened(&cli, &plan("true"));
         let words = ["worker", "run", "--run", &run, "--owner", "w1", "--", "true"];
-        drop(forged(&cli, cli.call(words)).deadline(SOON).run());
+        drop(forged(&cli, cli.call(words)).run());
         let row = &data(&cli.run(["ledger", "show", &run]))["ledger"][0];
         assert_eq!(row["status"], verdict, "{row}");
         if verdict == "done" {

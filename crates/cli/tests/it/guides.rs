@@ -8,15 +8,11 @@ mod block;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use regex::Regex;
 use testkit::{Cli, Output};
 
 use block::{Block, Kind};
-
-/// A guide runs several commands of writ, each with processes of its own.
-const BLOCK_DEADLINE: Duration = Duration::from_secs(25);
 
 fn published(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
@@ -65,7 +61,7 @@ fn run(cli: &Cli, text: &str, page: &str, line: usize, succeeds: bool) -> Output
     // Variables of one block are known in the next, as in the reader's shell.
     let state = cli.scratch().join("variables").display().to_string();
     let script = format!("[ ! -f {state} ] || . {state}\nset -a\nexec 2>&1\n{text}export -p > {state}\n");
-    let output = cli.call(["-e", "-c", &script]).program("sh").deadline(BLOCK_DEADLINE).run();
+    let output = cli.call(["-e", "-c", &script]).program("sh").run();
     assert_eq!(output.status.success(), succeeds, "{page}:{line}\n{output}");
     output
 }

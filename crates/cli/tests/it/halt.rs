@@ -6,7 +6,7 @@ use testkit::{Background, Cli, Output, Signal, eventually, process};
 use crate::bad_stores::sqlite;
 use crate::decisions;
 use crate::documents::opened;
-use crate::run_view::{RunView, SOON, all_gone, audit_is_clean, file, run_id};
+use crate::run_view::{RunView, all_gone, audit_is_clean, file, run_id};
 
 /// A task that ignores SIGTERM and has children in sessions of their own, until `NAME-go` exists.
 fn stubborn(name: &str, namespace: &str) -> String {
@@ -36,7 +36,7 @@ namespace = "{namespace}"
 fn working<'c>(cli: &'c Cli, name: &str, namespace: &str) -> (Background<'c>, String) {
     cli.scratch().write(format!("project/{name}.toml"), stubborn(name, namespace));
     let writ = cli.spawn(["run", &format!("{name}.toml")]);
-    eventually(SOON, "the task has begun", || !file(cli, &format!("{name}.txt")).is_empty());
+    eventually("the task has begun", || !file(cli, &format!("{name}.txt")).is_empty());
     let run = run_id(&writ);
     (writ, run)
 }
@@ -65,7 +65,7 @@ fn a_halt_ends_engines_loops_and_workers_with_everything_that_they_started() {
     }
     let looped = ["loop", "--max-tasks", "1", "--command", "sh -c 'echo at work > loop.txt; sleep 600'"];
     let looping = cli.spawn(looped);
-    eventually(SOON, "the loop works", || !file(&cli, "loop.txt").is_empty());
+    eventually("the loop works", || !file(&cli, "loop.txt").is_empty());
     let idle = ["loop", "--cooldown", "10m", "--max-fails", "0", "--command", "true", "--project-dir", "."];
     let project = cli.project();
     for title in ["third", "fourth"] {
@@ -73,14 +73,14 @@ fn a_halt_ends_engines_loops_and_workers_with_everything_that_they_started() {
         cli.run(words.iter().copied().chain([project.to_str().unwrap()])).success();
     }
     let waiting = cli.spawn(idle);
-    eventually(SOON, "the loop waits", || waiting.stderr().contains("task_"));
+    eventually("the loop waits", || waiting.stderr().contains("task_"));
     let ledger = opened(
         &cli,
         "objective = \"o\"\nworkspace = \".\"\n[[task]]\nid = \"a\"\ncommand = [\"true\"]\nwrites = [\"a\"]\n",
     );
     let script = "echo at work > worker.txt; trap '' TERM; sleep 600; sleep 600";
     let worker = cli.spawn(["worker", "run", "--run", &ledger, "--owner", "w1", "--", "sh", "-c", script]);
-    eventually(SOON, "the worker works", || !file(&cli, "worker.txt").is_empty());
+    eventually("the worker works", || !file(&cli, "worker.txt").is_empty());
     let pids = [alive.pid(), stopped.pid(), looping.pid(), waiting.pid(), worker.pid()];
 
     let halted =
@@ -223,7 +223,7 @@ fn an_engine_of_an_old_epoch_that_was_not_ended_is_refused_by_the_store() {
     std::fs::write(cli.project().join("one-go"), "").unwrap();
     let before = sqlite(&cli.db(), "SELECT count(*) FROM events");
     process::signal(writ.pid(), Signal::CONT);
-    let ended = writ.wait(SOON);
+    let ended = writ.wait();
     ended.fails_with(1);
     assert!(ended.stderr.contains("writ was halted while this process worked"), "{ended}");
     assert_eq!(sqlite(&cli.db(), "SELECT count(*) FROM events"), before);

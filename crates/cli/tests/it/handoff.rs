@@ -2,14 +2,11 @@
 //! and nothing that was done is done again.
 
 use std::os::unix::process::ExitStatusExt;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::{Cli, Signal, eventually, process};
 
 use crate::documents::opened;
-
-const DEADLINE: Duration = Duration::from_secs(30);
 
 const PLAN: &str = r#"
 objective = "Three tasks of two steps each"
@@ -104,12 +101,12 @@ fn killed_in_the_middle() -> (Cli, String) {
     let run = opened(&cli, PLAN);
     let shell = shell(&cli);
     let token = issue(&cli, &run, "T-1");
-    worker(&shell, &cli, &[&run, "T-1", &token]).deadline(DEADLINE).run().success();
+    worker(&shell, &cli, &[&run, "T-1", &token]).run().success();
     let token = issue(&cli, &run, "T-2");
     let background = worker(&shell, &cli, &[&run, "T-2", &token, "a"]).spawn();
-    eventually(DEADLINE, "the worker takes its first step", || cli.scratch().join("stopped").exists());
+    eventually("the worker takes its first step", || cli.scratch().join("stopped").exists());
     process::signal_group(background.pid(), Signal::KILL);
-    assert_eq!(background.wait(DEADLINE).status.signal(), Some(Signal::KILL.as_raw()));
+    assert_eq!(background.wait().status.signal(), Some(Signal::KILL.as_raw()));
     assert_eq!(effects(&cli, "T-2"), "a ");
     (cli, run)
 }
@@ -165,12 +162,12 @@ fn another_worker_elsewhere_finishes_what_a_killed_one_began_and_nothing_is_done
         "a ",
         "a dead worker that comes back is told so before it does anything"
     );
-    worker(&shell, &other, &[&run, "T-2", &token]).deadline(DEADLINE).run().success();
+    worker(&shell, &other, &[&run, "T-2", &token]).run().success();
     let result = other.scratch().read(other.scratch().join("result.json")).replace(&token, &dead);
     let stale = other.call(["result", "submit"]).stdin(result).run();
     assert_eq!(stale.fails_with(1).json()["error_code"], "CONCURRENCY_CONFLICT");
     let token = issue(&other, &run, "T-3");
-    worker(&shell, &other, &[&run, "T-3", &token]).deadline(DEADLINE).run().success();
+    worker(&shell, &other, &[&run, "T-3", &token]).run().success();
 
     for task in ["T-1", "T-2", "T-3"] {
         assert_eq!(effects(&other, task), "a b ", "each step of {task} was taken once");

@@ -341,7 +341,7 @@ fn installations_at_the_same_time_leave_one_entry_each() {
     cli.scratch().write(SETTINGS, "{}\n");
     let installing: Vec<_> = (0..6).map(|_| cli.spawn(["hook", "install"])).collect();
     for call in installing {
-        data(&call.wait(std::time::Duration::from_secs(20)));
+        data(&call.wait());
     }
     let hooks = settings(&cli.scratch().join(SETTINGS))["hooks"].clone();
     assert!(hooks.as_object().unwrap().values().all(|list| list.as_array().unwrap().len() == 1), "{hooks}");

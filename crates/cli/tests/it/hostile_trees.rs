@@ -2,15 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::time::Duration;
 
 use serde_json::Value;
 use testkit::Cli;
 
 use crate::run_view::write_plan;
 use crate::sandbox::has;
-
-const LONG: Duration = Duration::from_secs(120);
 
 /// Runs a task that may write to `src`, which has one file, and rolls it back. Returns what became of each path.
 fn rolled(cli: &Cli, script: &str) -> Vec<Value> {
@@ -24,8 +21,8 @@ fn rolled(cli: &Cli, script: &str) -> Vec<Value> {
              writes = [\"src\"]\ncommand = '''\necho two > src/file\n{script}\n'''\n"
         ),
     );
-    cli.call(["run", "plan.toml"]).deadline(LONG).run().success();
-    let answer = cli.call(["rollback", "a", "--output", "json"]).deadline(LONG).run().json();
+    cli.call(["run", "plan.toml"]).run().success();
+    let answer = cli.call(["rollback", "a", "--output", "json"]).run().json();
     answer["data"]["files"].as_array().unwrap_or_else(|| panic!("{answer}")).clone()
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use testkit::{Cli, Output};
 
-use crate::run_view::{SOON, write_plan};
+use crate::run_view::write_plan;
 use crate::sandbox::has_sandbox;
 
 const WRIT: &str = env!("CARGO_BIN_EXE_writ");
@@ -17,7 +17,7 @@ fn run(cli: &Cli, head: &str, task: &str, script: &str) -> Output {
          writes = [\"src\"]\n{task}\ncommand = \"{script}\"\n"
     );
     write_plan(cli, &plan);
-    cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run()
+    cli.call(["run", "plan.toml", "--output", "json"]).run()
 }
 
 fn only_task(output: &Output) -> Value {
@@ -117,7 +117,7 @@ fn a_program_cannot_pass_its_checks_and_then_change_what_they_saw() {
              command = \"{script}\"\n{checks}\n"
         );
         write_plan(&cli, &plan);
-        let task = only_task(&cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run());
+        let task = only_task(&cli.call(["run", "plan.toml", "--output", "json"]).run());
         assert_eq!(task["status"], "failed", "{sandbox}: {task}");
     }
 }

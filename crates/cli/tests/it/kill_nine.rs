@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::supervisor::Role;
 use testkit::{Cli, SeededIds, Signal, eventually, process};
 
-use crate::run_view::{RunView, SOON, all_gone, audit_is_clean, file, marked_by, run_id, write_plan};
+use crate::run_view::{RunView, all_gone, audit_is_clean, file, marked_by, run_id, write_plan};
 
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
@@ -122,7 +122,7 @@ fn soak_kill_nine_at_any_point_of_a_run_leaves_nothing_behind_and_repeats_nothin
                     let owner = writ.pid();
                     drop(writ.kill_nine());
                     all_gone(&cli);
-                    eventually(SOON, "no mark is left", || marked_by(owner).is_empty());
+                    eventually("no mark is left", || marked_by(owner).is_empty());
                     // It may have died before there was a store.
                     if cli.db().exists() {
                         audit_is_clean(&cli);
@@ -139,7 +139,7 @@ fn soak_kill_nine_at_any_point_of_a_run_leaves_nothing_behind_and_repeats_nothin
                     continue;
                 }
             }
-            let output = writ.wait(SOON);
+            let output = writ.wait();
             output.success();
             let run = hold_against_the_store(before.as_ref(), &cli);
             assert_eq!(run.state, "done", "{run:?}");
@@ -302,7 +302,7 @@ retry_safe = true
 fn die_in_the_middle(cli: &Cli, plan: &str) -> String {
     write_plan(cli, plan);
     let writ = cli.spawn(["run", "plan.toml"]);
-    eventually(SOON, "the task has begun", || cli.project().join("begun").exists());
+    eventually("the task has begun", || cli.project().join("begun").exists());
     let run = run_id(&writ);
     drop(writ.kill_nine());
     all_gone(cli);
@@ -376,7 +376,7 @@ fn a_task_whose_checks_were_cut_is_checked_again_and_not_run_again() {
     write_plan(&cli, &text);
     for _ in 0..2 {
         let writ = cli.spawn(["run", "plan.toml", "--request-id", "once"]);
-        eventually(SOON, "the check runs", || cli.project().join("checking").exists());
+        eventually("the check runs", || cli.project().join("checking").exists());
         drop(writ.kill_nine());
         all_gone(&cli);
         std::fs::remove_file(cli.project().join("checking")).unwrap();
@@ -398,7 +398,7 @@ fn another_writ_does_no_harm_to_a_living_one() {
     let other = "objective = \"Another\"\nworkspace = \".\"\n[[task]]\nid = \"t\"\ntitle = \"T\"\ncommand = [\"true\"]\n";
     std::fs::write(cli.project().join("other.toml"), other).unwrap();
     let mut living = cli.spawn(["run", "plan.toml"]);
-    eventually(SOON, "the task has begun", || cli.project().join("begun").exists());
+    eventually("the task has begun", || cli.project().join("begun").exists());
     let run = run_id(&living);
     let owner = living.pid();
     let shims = || {
@@ -410,15 +410,15 @@ fn another_writ_does_no_harm_to_a_living_one() {
     cli.run(["run", "other.toml"]).success();
     cli.run(["doctor"]).success();
     let attached = cli.spawn(["run", "--continue", &run]);
-    eventually(SOON, "the second one waits", || attached.stderr().contains("another writ works this run"));
+    eventually("the second one waits", || attached.stderr().contains("another writ works this run"));
     // Killed while it waits, and once more by somebody who asks politely.
     drop(attached.kill_nine());
     let mut attached = cli.spawn(["run", "--continue", &run]);
-    eventually(SOON, "the third one waits", || attached.stderr().contains("another writ works this run"));
+    eventually("the third one waits", || attached.stderr().contains("another writ works this run"));
     assert_eq!(shims(), shims_before);
     assert!(living.is_running() && attached.is_running());
     std::fs::write(cli.project().join("go"), "").unwrap();
-    let (first, second) = (living.wait(SOON), attached.wait(SOON));
+    let (first, second) = (living.wait(), attached.wait());
     first.success();
     second.success();
     assert_eq!(first.stdout, second.stdout);
@@ -444,11 +444,11 @@ fn an_engine_that_lost_its_run_ends_its_children_before_it_leaves() {
     let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
     write_plan(&cli, &careful("true"));
     let writ = cli.spawn(["run", "plan.toml"]);
-    eventually(SOON, "the task has begun", || cli.project().join("begun").exists());
+    eventually("the task has begun", || cli.project().join("begun").exists());
     // As if its lease had run out while the machine slept, and an engine elsewhere had taken the run.
     let taken = "UPDATE runs SET owner = json_set(owner, '$.pid', 1)";
     Cli::new("sqlite3").run([cli.db().as_os_str(), taken.as_ref()]).success();
-    let output = writ.wait(SOON);
+    let output = writ.wait();
     output.fails_with(75);
     assert!(output.stderr.contains("was taken by another engine"), "{output}");
     assert_eq!(cli.leftovers(), Vec::<u32>::new());
@@ -462,7 +462,7 @@ fn what_lost_its_supervisor_too_is_ended_by_the_next_writ() {
     // In a namespace nothing would be left to do.
     write_plan(&cli, &format!("{text}namespace = \"off\"\ncommand = \"{hide}\"\n"));
     let writ = cli.spawn(["run", "plan.toml"]);
-    eventually(SOON, "the task has begun", || !file(&cli, "begun").is_empty());
+    eventually("the task has begun", || !file(&cli, "begun").is_empty());
     let run = run_id(&writ);
     let shims = marked_by(writ.pid()).into_iter().filter(|marked| marked.role == Role::Shim);
     let shims: Vec<u32> = shims.map(|shim| shim.process.pid).collect();
@@ -496,7 +496,7 @@ fn a_writ_that_a_task_started_goes_with_its_task() {
     let outer = format!("command = [\"{}\", \"run\", \"inner.toml\"]\n", env!("CARGO_BIN_EXE_writ"));
     write_plan(&cli, &task(&outer));
     let writ = cli.spawn(["run", "plan.toml"]);
-    eventually(SOON, "the inner task has begun", || cli.project().join("begun").exists());
+    eventually("the inner task has begun", || cli.project().join("begun").exists());
     drop(writ.kill_nine());
     all_gone(&cli);
     audit_is_clean(&cli);

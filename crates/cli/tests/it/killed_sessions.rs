@@ -9,12 +9,10 @@ use std::time::Duration;
 use testkit::{Background, Cli, SeededIds, eventually};
 
 use crate::documents::writ;
-use crate::run_view::{RunView, SOON, TaskView, all_gone, audit_is_clean, marked_by, run_id};
+use crate::run_view::{RunView, TaskView, all_gone, audit_is_clean, marked_by, run_id};
 use session::{BUDGET, Kind, Part, files, meet, parts, prepare};
 
 const COMMAND: [&str; 4] = ["run", "session.json", "--request-id", "once"];
-/// For a whole session, however slow the machine is.
-const SESSION_MAX: Duration = Duration::from_secs(90);
 /// What the session may spend, in dollars: more than all attempts together can cost or withhold.
 const LIMIT: &str = "500";
 
@@ -23,11 +21,11 @@ fn begin(cli: &Cli) -> Background<'_> {
     prepare(cli);
     let engine = cli.spawn(COMMAND);
     let run = run_id(&engine);
-    eventually(SOON, "the gate works", || journal(cli).contains_key("gate-1"));
+    eventually("the gate works", || journal(cli).contains_key("gate-1"));
     cli.run(["budget", "set", "--run", &run, "--cost", LIMIT, "--tokens", "1000000000"]).success();
     fs::write(meet(cli).join("open"), "").unwrap();
     // The gate began before there was a budget, so nothing is reserved for it. It ends before anything is counted.
-    eventually(SOON, "others work", || journal(cli).len() > 1);
+    eventually("others work", || journal(cli).len() > 1);
     engine
 }
 
@@ -144,7 +142,7 @@ fn wait_for_its_end(cli: &Cli, random: &mut SeededIds, engine: &mut Background<'
         return;
     }
     let enough = lines() + 1 + usize::try_from(random.below(16)).unwrap();
-    eventually(SESSION_MAX, "the session goes on", || lines() >= enough || !engine.is_running());
+    eventually("the session goes on", || lines() >= enough || !engine.is_running());
     std::thread::sleep(Duration::from_micros(random.below(60_000)));
 }
 
@@ -158,14 +156,14 @@ fn disturbed(cli: &Cli, random: &mut SeededIds, kills: u32) -> u32 {
             wait_for_its_end(cli, random, &mut engine);
         }
         if killed == kills || !engine.is_running() {
-            drop(engine.wait(SESSION_MAX));
+            drop(engine.wait());
             break;
         }
         killed += 1;
         let owner = engine.pid();
         drop(engine.kill_nine());
         all_gone(cli);
-        eventually(SOON, "no mark is left", || marked_by(owner).is_empty());
+        eventually("no mark is left", || marked_by(owner).is_empty());
         let run = nothing_came_twice(cli, before.as_ref());
         before = Some((run, journal(cli)));
         engine = cli.spawn(COMMAND);
@@ -179,7 +177,7 @@ fn soak_a_session_whose_engine_is_killed_ends_like_one_that_nobody_disturbed() {
     let mut random = SeededIds::surprising();
     let seed = random.seed();
     let calm = writ();
-    begin(&calm).wait(SESSION_MAX).fails_with(1);
+    begin(&calm).wait().fails_with(1);
     money_is_conserved(&calm);
     let kills = testkit::rounds(20);
     let (mut killed, mut sessions, mut cut) = (0, 0, (0, 0));
@@ -205,7 +203,7 @@ fn soak_a_session_whose_engine_is_killed_ends_like_one_that_nobody_disturbed() {
 #[test]
 fn the_session_that_nobody_disturbs_shows_every_kind_of_end() {
     let cli = writ();
-    begin(&cli).wait(SESSION_MAX).fails_with(1);
+    begin(&cli).wait().fails_with(1);
     let run = RunView::only(&cli).unwrap();
     let text = |part: &Part| files(&cli, part).remove("log").map(|log| String::from_utf8(log).unwrap());
     for part in parts() {

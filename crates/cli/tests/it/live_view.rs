@@ -1,15 +1,10 @@
 //! What a person at a terminal sees while a run is worked: the screen of a real pseudo-terminal.
 
-use std::time::Duration;
-
 use regex::Regex;
 use testkit::{Cli, OnTerminal, eventually, fake_agent};
 
-use crate::run_view::{SOON, write_plan};
+use crate::run_view::write_plan;
 use crate::windows;
-
-/// A run of hundreds of tasks, on a machine that does other things.
-const LONG: Duration = Duration::from_secs(120);
 
 /// A terminal: what the program printed, on a screen that remembers what scrolled out of it.
 struct Viewer<'a> {
@@ -65,7 +60,7 @@ impl<'a> Viewer<'a> {
     #[track_caller]
     fn shows(&mut self, what: &str) {
         let mut last = String::new();
-        eventually(SOON, what, || {
+        eventually(what, || {
             last = self.screen();
             last.contains(what)
         });
@@ -170,7 +165,7 @@ fn the_screen_shows_state_elapsed_cost_and_the_last_line_of_each_task() {
             ");
         }
         go(&cli);
-        assert!(viewer.program.wait(SOON).success());
+        assert!(viewer.program.wait().success());
         insta::allow_duplicates! {
             insta::assert_snapshot!(viewer.everything(), @r"
             request req_ID
@@ -219,7 +214,7 @@ fn counts_what_does_not_fit(size: (u16, u16), shown: usize) {
     assert_eq!(lines.last(), Some(&rest.as_str()), "{screen}");
     assert!(screen.contains("t000  running") && screen.contains("t001  running"), "{screen}");
     go(&cli);
-    assert_eq!(viewer.program.wait(LONG).code(), Some(1));
+    assert_eq!(viewer.program.wait().code(), Some(1));
     let all = viewer.everything();
     for number in 0..500 {
         let name = format!("t{number:03}  ");
@@ -255,7 +250,7 @@ fn the_screen_follows_the_size_of_the_terminal_and_leaves_nothing_behind() {
     }
     insta::assert_snapshot!(seen.join("\n\n"));
     go(&cli);
-    assert_eq!(viewer.program.wait(LONG).code(), Some(1));
+    assert_eq!(viewer.program.wait().code(), Some(1));
     let all = viewer.everything();
     assert_eq!(all.lines().filter(|line| line.starts_with("t029")).count(), 1, "{all}");
 }
@@ -268,7 +263,7 @@ fn no_terminal_is_too_small() {
         go(&cli);
         let call = cli.call(["run", "plan.toml"]).env("TERM", "xterm");
         let mut program = call.on_terminal(size.0, size.1);
-        let status = program.wait(SOON);
+        let status = program.wait();
         assert!(status.success(), "{size:?}: {}", String::from_utf8_lossy(&program.printed()));
     }
 }
@@ -281,7 +276,7 @@ fn ctrl_c_leaves_the_last_state_and_a_usable_terminal() {
     viewer.shows("编译中 🦀 第三步");
     viewer.shows("red");
     viewer.program.press("\u{3}");
-    assert_eq!(viewer.program.wait(SOON).code(), Some(130));
+    assert_eq!(viewer.program.wait().code(), Some(130));
     let all = viewer.everything();
     insta::assert_snapshot!(all, @r"
     request req_ID
@@ -311,7 +306,7 @@ fn the_screen_counts_the_time_until_a_provider_takes_work_again() {
     viewer.shows("for claude until ");
     viewer.shows("TIME left");
     viewer.program.press("\u{3}");
-    assert_eq!(viewer.program.wait(SOON).code(), Some(130));
+    assert_eq!(viewer.program.wait().code(), Some(130));
     let all = viewer.everything();
     assert!(all.contains("; 1 task waits for claude until "), "{all}");
 }
@@ -327,7 +322,7 @@ fn colors_are_used_only_where_they_are_wanted() {
         }
         go(&cli);
         let mut program = call.on_terminal(80, 24);
-        program.wait(SOON);
+        program.wait();
         let printed = String::from_utf8_lossy(&program.printed()).into_owned();
         (printed.contains("\u{1b}[0;3"), printed.contains("\u{1b}["))
     };

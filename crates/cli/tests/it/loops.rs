@@ -1,7 +1,5 @@
 //! One task after the other, each in a process of its own, and nothing left behind.
 
-use std::time::Duration;
-
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use testkit::{Cli, Output, eventually};
@@ -190,9 +188,9 @@ fn a_signal_ends_the_loop_and_everything_below_and_the_task_stays_open() {
         let agent = agent(&cli, "setsid sleep 600 &\necho here > started\nsleep 600");
         let running = cli.spawn(["loop", "--command", &agent]);
         let started = cli.project().join("started");
-        eventually(Duration::from_secs(20), "the agent starts", || started.exists());
+        eventually("the agent starts", || started.exists());
         running.signal(signal);
-        let output = running.wait(Duration::from_secs(20));
+        let output = running.wait();
         let envelope = output.fails_with(1).json();
         assert_eq!(envelope["error_code"], "INTERRUPTED");
         let results = envelope["error_context"]["results"].as_str().unwrap();
@@ -211,9 +209,9 @@ fn a_loop_that_is_killed_leaves_no_process_behind() {
     let agent = agent(&cli, "setsid sleep 600 &\necho here > started\nsleep 600");
     let running = cli.spawn(["loop", "--command", &agent]);
     let started = cli.project().join("started");
-    eventually(Duration::from_secs(20), "the agent starts", || started.exists());
+    eventually("the agent starts", || started.exists());
     drop(running.kill_nine());
-    eventually(Duration::from_secs(20), "everything below the loop ends", || cli.leftovers().is_empty());
+    eventually("everything below the loop ends", || cli.leftovers().is_empty());
 }
 
 #[test]
@@ -284,9 +282,9 @@ fn a_loop_that_was_killed_is_replaced_at_once_and_its_late_write_is_refused() {
     );
     let running = cli.spawn(["loop", "--command", &agent]);
     let begun = cli.project().join("begun");
-    eventually(Duration::from_secs(20), "the agent has begun its task", || begun.exists());
+    eventually("the agent has begun its task", || begun.exists());
     drop(running.kill_nine());
-    eventually(Duration::from_secs(20), "everything below the loop ends", || cli.leftovers().is_empty());
+    eventually("everything below the loop ends", || cli.leftovers().is_empty());
     let token = || {
         let row = Cli::new("sqlite3").run([cli.db().as_os_str(), "SELECT claim_token FROM tasks".as_ref()]);
         row.success().stdout.trim().parse::<i64>().unwrap()

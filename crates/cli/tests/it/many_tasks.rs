@@ -1,15 +1,16 @@
 //! Runs with very many tasks: they end, and everything about them can be read.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use testkit::Cli;
 
 use crate::documents::writ;
-use crate::run_view::SOON;
 
 fn submit(cli: &Cli, tasks: Vec<Value>) -> Value {
     let document = json!({"objective": "Many", "workspace": ".", "max_parallel": 8, "task": tasks});
     cli.scratch().write("project/plan.json", document.to_string());
-    let call = cli.call(["run", "plan.json", "--output", "json"]).deadline(SOON * 60);
+    let call = cli.call(["run", "plan.json", "--output", "json"]).deadline(Duration::from_mins(30));
     call.run().json()
 }
 
@@ -17,7 +18,7 @@ fn submit(cli: &Cli, tasks: Vec<Value>) -> Value {
 #[track_caller]
 fn is_readable(cli: &Cli, run: &str, tasks: usize) {
     let read = |words: &[&str]| {
-        let output = cli.call(words).deadline(SOON * 4).run();
+        let output = cli.run(words);
         output.success();
         output.stdout
     };

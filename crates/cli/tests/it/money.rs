@@ -4,7 +4,7 @@ use serde_json::json;
 use testkit::{Cli, eventually, fake_agent};
 
 use crate::decisions::digits;
-use crate::run_view::{RunView, SOON, audit_is_clean, write_plan};
+use crate::run_view::{RunView, audit_is_clean, write_plan};
 
 /// A command, an agent that says what it cost, and one that does not.
 fn plan() -> String {
@@ -109,9 +109,9 @@ fn a_question_about_a_budget_names_only_limits_that_exist() {
     let mut asked =
         cli.call(["budget", "set", "--run", "@last", "--cost", "3"]).env("USER", "eve").on_terminal(200, 24);
     let shown = || String::from_utf8_lossy(&asked.printed()).into_owned();
-    eventually(SOON, "the question is asked", || digits(&shown()).is_some());
+    eventually("the question is asked", || digits(&shown()).is_some());
     let question = shown();
     assert!(question.contains(&format!("Raise the budget of {run} (o) from $1.00 to $3.00")), "{question}");
     asked.press(&format!("{}\n", digits(&question).unwrap()));
-    assert!(asked.wait(SOON).success());
+    assert!(asked.wait().success());
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use engine::supervisor::Role;
 use testkit::{Cli, Output, Signal, eventually, process};
 
-use crate::run_view::{SOON, all_gone, file, marked_by, write_plan};
+use crate::run_view::{all_gone, file, marked_by, write_plan};
 
 const WRIT: &str = env!("CARGO_BIN_EXE_writ");
 
@@ -43,7 +43,7 @@ fn doctor(cli: &Cli) -> String {
 pub(crate) fn without_namespaces(cli: &Cli, words: &[&str]) -> Output {
     let forbid = "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$0\" \"$@\"";
     let unshare = ["--user", "--map-root-user", "sh", "-c", forbid, WRIT];
-    cli.call(unshare.iter().chain(words)).program("unshare").deadline(SOON).run()
+    cli.call(unshare.iter().chain(words)).program("unshare").run()
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn nothing_is_left_when_writ_and_its_supervising_processes_are_killed_at_once() 
     let task = |id: &str| format!("[[task]]\nid = \"{id}\"\nshell = true\ncommand = \"{hide}\"\n");
     write_plan(&cli, &format!("objective = \"Hide\"\nworkspace = \".\"\n{}{}", task("a"), task("b")));
     let writ = cli.spawn(["run", "plan.toml"]);
-    eventually(SOON, "both tasks and their daemons run", || {
+    eventually("both tasks and their daemons run", || {
         marked_by(writ.pid()).iter().filter(|marked| marked.role == Role::Init).count() == 2
             && cli.leftovers().len() >= 9
     });
@@ -152,7 +152,7 @@ fn nothing_is_left_when_writ_and_its_supervising_processes_are_killed_at_once() 
     shims.iter().for_each(|&shim| process::signal(shim, Signal::STOP));
     drop(writ.kill_nine());
     shims.iter().for_each(|&shim| process::signal(shim, Signal::KILL));
-    eventually(SOON, "the kernel has ended everything", || cli.leftovers().is_empty());
+    eventually("the kernel has ended everything", || cli.leftovers().is_empty());
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_run_with_nothing_to_recover_looks_at_no_other_process() {
         "objective = \"Wait\"\nworkspace = \".\"\n[[task]]\nid = \"waits\"\nshell = true\ncommand = \"touch begun; sleep 600\"\n",
     );
     let writ = cli.spawn(["run", "plan.toml"]);
-    eventually(SOON, "the task has begun", || cli.project().join("begun").exists());
+    eventually("the task has begun", || cli.project().join("begun").exists());
     drop(writ.kill_nine());
     all_gone(&cli);
     write_plan(&cli, &TWO_TASKS.replace("PLAN", "off").replace("TASK", "off"));
@@ -180,7 +180,7 @@ fn a_run_with_nothing_to_recover_looks_at_no_other_process() {
 fn foreign_looks(cli: &Cli, words: &[&str]) -> BTreeSet<String> {
     let tape = cli.scratch().join("tape");
     let options = ["-f", "-e", "trace=open,openat,readlink,readlinkat", "-o", tape.to_str().unwrap(), WRIT];
-    cli.call(options.iter().chain(words)).program("strace").deadline(SOON).run().success();
+    cli.call(options.iter().chain(words)).program("strace").run().success();
     let tape = std::fs::read_to_string(tape).unwrap();
     // Every line begins with the thread that made the call.
     let own: BTreeSet<&str> = tape.lines().filter_map(|line| line.split(' ').next()).collect();

@@ -7,7 +7,7 @@ use crate::aop_tasks::response;
 use crate::documents::{aop, writ};
 use crate::namespaces::without_namespaces;
 use crate::read_back::work;
-use crate::run_view::{SOON, write_plan};
+use crate::run_view::write_plan;
 use crate::sandbox::{has, has_sandbox};
 
 /// A server outside every sandbox that answers each request with `pong`.
@@ -37,7 +37,7 @@ fn write(cli: &Cli, head: &str, tasks: &[String]) {
 
 fn run(cli: &Cli, head: &str, tasks: &[String]) -> Output {
     write(cli, head, tasks);
-    cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run()
+    cli.call(["run", "plan.toml", "--output", "json"]).run()
 }
 
 fn tasks(output: &Output) -> Vec<Value> {
@@ -192,7 +192,7 @@ fn a_secret_in_the_name_of_a_host_is_neither_stored_nor_shown() {
     let head = "sandbox = \"enforce\"\nnetwork = \"restricted\"\nnetwork_allow = []";
     write(&cli, head, &[task("a", script, "env = { KEY = \"env:CANARY\" }")]);
     let call = cli.call(["run", "plan.toml", "--output", "json"]).env("CANARY", "Yellow-Bird-4711");
-    let output = call.deadline(SOON).run();
+    let output = call.run();
     let failed = &tasks(&output)[0];
     assert_eq!(failed["code"], "E_PERMISSION_DENIED", "{failed}");
     assert_eq!(failed["network"][0]["verdict"], "denied", "{failed}");

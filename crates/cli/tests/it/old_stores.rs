@@ -3,15 +3,11 @@
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::{Cli, Output, eventually};
 
 use crate::documents::writ;
-
-/// Another checkout may run the same test, and both need the one directory that the stores name.
-const TURN: Duration = Duration::from_mins(2);
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/stores")
@@ -129,7 +125,7 @@ impl Workspace {
     fn make(old: &Old) -> Option<Workspace> {
         let path = PathBuf::from(old.text("workspace"));
         let turn = File::create(path.with_extension("lock")).ok()?;
-        eventually(TURN, "no other test uses the directory", || turn.try_lock().is_ok());
+        eventually("no other test uses the directory", || turn.try_lock().is_ok());
         if path.exists() {
             fs::remove_dir_all(&path).ok()?;
         }

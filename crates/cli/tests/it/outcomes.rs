@@ -1,15 +1,10 @@
 //! What becomes of tasks and runs, and how it is read back.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use testkit::{Background, Cli, eventually};
 
 use crate::documents::{plan, scripted, shell, with, writ};
 use crate::read_back::{Worked, work};
-
-/// Far beyond what anything here takes, even on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 fn needs(task: Value, others: &[&str]) -> Value {
     with(task, json!({"depends_on": others}))
@@ -25,7 +20,7 @@ fn waits(id: &str) -> Value {
 fn underway<'c>(cli: &'c Cli, plan: &Value, task: &str) -> Background<'c> {
     let run = cli.call(["run", "-", "--output", "json"]).stdin(plan.to_string()).spawn();
     let mark = format!("project/{task}.started");
-    eventually(PATIENCE, "the first child runs", || cli.scratch().has(&mark));
+    eventually("the first child runs", || cli.scratch().has(&mark));
     run
 }
 
@@ -199,7 +194,7 @@ fn a_canceled_task_that_waits_is_never_started() {
     let answer = cli.run(["cancel", &waiting, "--reason", "not needed", "--output", "json"]).success().json();
     assert_eq!(answer["data"], json!({"id": waiting, "state": "canceled"}));
     go(&cli);
-    let worked = Worked::of(&cli, run.wait(PATIENCE)).failed();
+    let worked = Worked::of(&cli, run.wait()).failed();
     let outcome = ["a", "b", "c", "d"].map(|name| worked.status(name));
     assert_eq!(outcome, ["done claimed", "canceled", "canceled", "done claimed"]);
     assert_eq!((worked.reason("b"), worked.reason("c")), ("not needed", "dependency `b` is canceled"));
@@ -220,7 +215,7 @@ fn a_run_with_a_canceled_task_can_be_taken_up_again() {
     let (_, waiting) = newest(&cli, "b");
     cli.run(["cancel", &waiting]).success();
     go(&cli);
-    Worked::of(&cli, run.wait(PATIENCE)).failed();
+    Worked::of(&cli, run.wait()).failed();
     let again = Worked::of(&cli, cli.run(["retry", &waiting, "--output", "json"])).succeeded();
     assert_eq!(["a", "b"].map(|name| again.status(name)), ["done claimed"; 2]);
     assert_eq!(cli.scratch().read("project/order.txt"), "a\nb\n");
@@ -239,7 +234,7 @@ fn a_task_that_a_person_completes_while_it_waits_is_not_run() {
     let words = ["task", "complete", "--id", &waiting, "--outcome", "done", "--summary", "by hand"];
     cli.run(words.iter().chain(&["--agent", "ann", "--request-id", "r1"])).success();
     go(&cli);
-    let worked = Worked::of(&cli, run.wait(PATIENCE)).succeeded();
+    let worked = Worked::of(&cli, run.wait()).succeeded();
     assert_eq!(
         ["a", "b", "c"].map(|name| worked.status(name)),
         ["done claimed", "done verified", "done claimed"]
@@ -258,7 +253,7 @@ fn a_task_that_a_person_blocks_while_it_waits_keeps_the_run_open() {
         ["task", "set-status", "--id", &waiting, "--status", "blocked", "--blocked-reason", "not yet"];
     cli.run(words.iter().chain(&["--agent", "ann", "--request-id", "r1"])).success();
     go(&cli);
-    let worked = Worked::of(&cli, run.wait(PATIENCE)).failed();
+    let worked = Worked::of(&cli, run.wait()).failed();
     assert_eq!(worked.result["state"], "stopped");
     assert_eq!(["a", "b", "c"].map(|name| worked.status(name)), ["done claimed", "blocked", "todo"]);
     let shown = cli.run(["runs", "show"]).success().stdout.clone();
@@ -272,16 +267,16 @@ fn a_task_that_a_person_blocks_while_it_waits_keeps_the_run_open() {
 fn a_canceled_task_that_runs_is_ended_and_the_others_go_on() {
     let cli = writ();
     let run = underway(&cli, &plan([waits("a"), waits("b")]), "a");
-    eventually(PATIENCE, "both run", || cli.scratch().has("project/b.started"));
+    eventually("both run", || cli.scratch().has("project/b.started"));
     let (_, running) = newest(&cli, "a");
     cli.run(["cancel", &running]).success();
-    eventually(PATIENCE, "its attempt is closed", || {
+    eventually("its attempt is closed", || {
         let (run, _) = newest(&cli, "a");
         let shown = cli.run(["runs", "show", &run, "--output", "json"]).success().json();
         shown["data"]["tasks"][0]["attempts"][0]["state"] == "interrupted"
     });
     go(&cli);
-    let worked = Worked::of(&cli, run.wait(PATIENCE)).failed();
+    let worked = Worked::of(&cli, run.wait()).failed();
     assert_eq!(["a", "b"].map(|name| worked.status(name)), ["canceled", "done claimed"]);
     assert_eq!(cli.scratch().read("project/order.txt"), "b\n");
 }
@@ -295,7 +290,7 @@ fn a_canceled_run_ends_its_children_and_keeps_what_was_done() {
     let (id, _) = newest(&cli, "a");
     let answer = cli.run(["cancel", &id, "--output", "json"]).success().json();
     assert_eq!(answer["data"], json!({"id": id, "state": "canceling"}));
-    let worked = Worked::of(&cli, run.wait(PATIENCE)).failed();
+    let worked = Worked::of(&cli, run.wait()).failed();
     assert_eq!(
         (&worked.result["state"], &worked.result["final_signal"]),
         (&json!("canceled"), &json!("ABORTED"))
@@ -315,7 +310,7 @@ fn a_canceled_run_can_be_taken_up_again() {
     let run = underway(&cli, &plan([waits("a"), needs(scripted("b", "print"), &["a"])]), "a");
     let (id, task) = newest(&cli, "a");
     cli.run(["cancel", &id]).success();
-    Worked::of(&cli, run.wait(PATIENCE)).failed();
+    Worked::of(&cli, run.wait()).failed();
     go(&cli);
     let again = Worked::of(&cli, cli.run(["retry", &task, "--output", "json"])).succeeded();
     assert_eq!(["a", "b"].map(|name| again.status(name)), ["done claimed"; 2]);
@@ -359,9 +354,9 @@ fn the_log_of_a_running_task_can_be_read() {
     let task = shell("a", "echo working; touch a.started; until [ -f go ]; do sleep 0.01; done");
     let run = underway(&cli, &plan([task]), "a");
     let (_, task) = newest(&cli, "a");
-    eventually(PATIENCE, "its output is shown", || cli.run(["logs", &task]).success().stdout == "working\n");
+    eventually("its output is shown", || cli.run(["logs", &task]).success().stdout == "working\n");
     go(&cli);
-    Worked::of(&cli, run.wait(PATIENCE)).succeeded();
+    Worked::of(&cli, run.wait()).succeeded();
 }
 
 #[test]

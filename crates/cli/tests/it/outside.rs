@@ -8,8 +8,6 @@ use testkit::{Cli, eventually};
 
 use crate::documents::opened;
 
-const SOON: Duration = Duration::from_secs(60);
-
 /// A task that runs a script, with a check that passes.
 fn task(id: &str, writes: &str, script: &str) -> String {
     format!(
@@ -25,7 +23,7 @@ fn plan(cli: &Cli, tasks: &[String]) {
 
 /// Runs the plan and returns the lines of its tasks.
 fn worked(cli: &Cli) -> Vec<Value> {
-    let run = cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run().success().json();
+    let run = cli.call(["run", "plan.toml", "--output", "json"]).run().success().json();
     run["data"]["tasks"].as_array().unwrap().clone()
 }
 
@@ -73,7 +71,7 @@ fn a_store_in_the_workspace_is_nobodys_change() {
         format!("mkdir -p src; {writ} --db-path ./own.db memory set --key k --value $$ && echo 1 > src/in");
     plan(&cli, &[task("a", "[\"src\"]", &inside), task("b", "[]", &inside)]);
     let words = ["--db-path", "./own.db", "run", "plan.toml", "--output", "json"];
-    let run = cli.call(words).deadline(SOON).run().success().json();
+    let run = cli.call(words).run().success().json();
     for line in run["data"]["tasks"].as_array().unwrap() {
         assert_eq!(json!([line["evidence"], line.get("outside")]), json!(["verified", null]), "{line}");
     }
@@ -206,9 +204,9 @@ fn what_an_interrupted_task_changed_counts_when_its_run_is_continued() {
     let script = "echo 1 > stray; touch ready; until [ -e go ]; do sleep 0.01; done";
     plan(&cli, &[task("a", "[\"src\", \"ready\", \"go\"]", script)]);
     let first = cli.spawn(["run", "plan.toml"]);
-    eventually(SOON, "the task runs", || cli.scratch().has("project/ready"));
+    eventually("the task runs", || cli.scratch().has("project/ready"));
     drop(first.kill_nine());
-    let continued = cli.call(["run", "--continue", "@last", "--output", "json"]).deadline(SOON).run();
+    let continued = cli.call(["run", "--continue", "@last", "--output", "json"]).run();
     let line = continued.success().json()["data"]["tasks"][0].clone();
     assert_eq!(json!([line["status"], line["evidence"]]), json!(["done", "claimed"]), "{line}");
     assert_eq!(line["reason"], "files outside its scope changed while it ran: stray");
@@ -253,9 +251,9 @@ fn a_retry_whose_engine_died_is_not_blamed_for_what_others_changed_before_it() {
         let plan = plan.replacen("retries = 1", &format!("{more}retries = 1"), 1);
         cli.scratch().write("project/plan.toml", plan.replacen("command = [\"true\"]", check, 1));
         let first = cli.spawn(["run", "plan.toml"]);
-        eventually(SOON, "the second attempt runs", || cli.scratch().has("twice"));
+        eventually("the second attempt runs", || cli.scratch().has("twice"));
         drop(first.kill_nine());
-        let continued = cli.call(["run", "--continue", "@last", "--output", "json"]).deadline(SOON).run();
+        let continued = cli.call(["run", "--continue", "@last", "--output", "json"]).run();
         let line = continued.success().json()["data"]["tasks"][0].clone();
         assert_eq!(json!([line["attempts"], line["evidence"]]), json!([attempts, "verified"]), "{line}");
         let outside = json!({"unattributed": ["stray"], "covered": [{"path": "b/x", "by": "b"}]});
@@ -274,9 +272,9 @@ fn parallel(cli: &Cli, more_a: &str) -> Vec<Value> {
     ];
     plan(cli, &tasks);
     let run = cli.spawn(["run", "plan.toml", "--output", "json"]);
-    eventually(SOON, "both run", || cli.scratch().has("project/a/x") && cli.scratch().has("project/b/x"));
+    eventually("both run", || cli.scratch().has("project/a/x") && cli.scratch().has("project/b/x"));
     cli.scratch().write("project/a/person", "edited in the scope of a");
-    let output = run.wait(SOON);
+    let output = run.wait();
     output.success().json()["data"]["tasks"].as_array().unwrap().clone()
 }
 
@@ -308,9 +306,9 @@ fn an_edit_by_a_person_while_one_task_runs_alone_is_named_and_withholds_verified
     let script = "mkdir -p src; touch src/x; until [ -e edited ]; do sleep 0.01; done";
     plan(&cli, &[task("a", "[\"src\"]", script)]);
     let run = cli.spawn(["run", "plan.toml", "--output", "json"]);
-    eventually(SOON, "the task runs", || cli.scratch().has("project/src/x"));
+    eventually("the task runs", || cli.scratch().has("project/src/x"));
     cli.scratch().write("project/edited", "by a person");
-    let line = run.wait(SOON).success().json()["data"]["tasks"][0].clone();
+    let line = run.wait().success().json()["data"]["tasks"][0].clone();
     assert_eq!(line["evidence"], "claimed", "{line}");
     assert_eq!(line["outside"], json!({"undeclared": ["edited"]}));
 }

@@ -1,7 +1,6 @@
 //! Called under another name, the program is that name's contract and nothing else.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use contract::continuity::state::{CloseOutcome, TaskState};
 use contract::domain::memory::{MemoryKind, Scope, ValueType};
@@ -187,7 +186,7 @@ fn other_writers_are_waited_for_as_long_as_was_said() {
     let sqlite = Cli::new("sqlite3");
     let mut other = sqlite.call([&store]).open_stdin().spawn();
     other.send("BEGIN IMMEDIATE; SELECT 'held';");
-    eventually(Duration::from_secs(20), "another writer has the store", || other.stdout().contains("held"));
+    eventually("another writer has the store", || other.stdout().contains("held"));
     let words = ["task", "create", "--title", "t", "--agent", "a", "--request-id", "r"];
     let busy = |wait: &str| {
         let call = cli.call(words).named("vybe").without_env("WRIT_DB").env("VYBE_DB_PATH", &store);
@@ -202,6 +201,6 @@ fn other_writers_are_waited_for_as_long_as_was_said() {
     let waiting = busy("soon").spawn();
     other.send("ROLLBACK;");
     other.close_stdin();
-    waiting.wait(Duration::from_secs(20)).success();
-    other.wait(Duration::from_secs(20)).success();
+    waiting.wait().success();
+    other.wait().success();
 }

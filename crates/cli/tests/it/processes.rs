@@ -1,11 +1,9 @@
 //! What tasks start is ended, bounded, and kept apart as the plan says.
 
-use std::time::Duration;
-
 use engine::supervisor::Role;
 use testkit::{Cli, Signal, eventually, fake_agent, process};
 
-use crate::run_view::{RunView, SOON, all_gone, audit_is_clean, file, marked_by, run_id, write_plan};
+use crate::run_view::{RunView, all_gone, audit_is_clean, file, marked_by, run_id, write_plan};
 
 /// A plan of one task that is a scripted agent.
 fn one_agent(steps: &[&str], more: &str) -> String {
@@ -29,7 +27,7 @@ fn a_task_that_hides_and_does_not_listen_is_gone_after_its_timeout() {
     for timeout in ["500ms", "4s", "15s"] {
         let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
         write_plan(&cli, &one_agent(&steps, &format!("timeout = \"{timeout}\"")));
-        let output = cli.call(["run", "plan.toml"]).deadline(SOON).run();
+        let output = cli.call(["run", "plan.toml"]).run();
         output.fails_with(1);
         assert_eq!(cli.leftovers(), Vec::<u32>::new());
         let run = RunView::only(&cli).unwrap();
@@ -79,17 +77,17 @@ fn a_killed_supervisor_fails_its_task_alone() {
     write_plan(&cli, &(one_agent(&steps, "") + other));
     let writ = cli.spawn(["run", "plan.toml"]);
     let run = run_id(&writ);
-    eventually(SOON, "the agent has begun", || !file(&cli, "begun").is_empty());
+    eventually("the agent has begun", || !file(&cli, "begun").is_empty());
     let attempt = RunView::of(&cli, &run).task("agent").attempts[0].id.clone();
     let marked = marked_by(writ.pid());
     let shim =
         marked.iter().find(|found| found.role == Role::Shim && found.marker.attempt.as_str() == attempt);
     process::signal(shim.unwrap().process.pid, Signal::KILL);
-    eventually(SOON, "its task has failed", || RunView::of(&cli, &run).task("agent").status == "failed");
+    eventually("its task has failed", || RunView::of(&cli, &run).task("agent").status == "failed");
     let left = marked_by(writ.pid());
     assert!(left.iter().all(|found| found.marker.attempt.as_str() != attempt), "{left:?}");
     std::fs::write(cli.project().join("go"), "").unwrap();
-    writ.wait(SOON).fails_with(1);
+    writ.wait().fails_with(1);
     assert_eq!(cli.leftovers(), Vec::<u32>::new());
     let view = RunView::of(&cli, &run);
     assert_eq!(view.statuses(), ["failed", "done, claimed"]);
@@ -104,11 +102,11 @@ fn peak_of(cli: &Cli, steps: &[&str]) -> u64 {
     write_plan(cli, &one_agent(steps, "timeout = \"5m\""));
     let mut writ = cli.spawn(["run", "plan.toml"]);
     let mut highest = 0;
-    eventually(Duration::from_mins(2), "the run is over", || {
+    eventually("the run is over", || {
         highest = highest.max(peak_memory_kib(writ.pid()));
         !writ.is_running()
     });
-    writ.wait(SOON).success();
+    writ.wait().success();
     assert!(highest > 0, "nobody saw the memory of writ");
     highest
 }
@@ -152,7 +150,7 @@ fn a_command_that_reads_finds_the_end_of_its_input() {
     // Also where writ's own input is open and has something in it.
     let mut writ = cli.call(["run", "plan.toml"]).open_stdin().spawn();
     writ.send("not for the tasks");
-    writ.wait(SOON).success();
+    writ.wait().success();
     let run = RunView::only(&cli).unwrap();
     let log = |name: &str| cli.run(["logs", &run.task(name).id]).stdout;
     assert_eq!((log("agent").as_str(), log("shell").as_str()), ("end\n", "status 1\nend\n"));
@@ -256,12 +254,10 @@ depends_on = ["taken"]
     };
     by_ada("begin", &[]);
     std::fs::write(cli.project().join("go"), "").unwrap();
-    eventually(SOON, "the first one is done", || {
-        RunView::of(&cli, &run).task("first").status == "done, claimed"
-    });
+    eventually("the first one is done", || RunView::of(&cli, &run).task("first").status == "done, claimed");
     assert!(writ.is_running());
     by_ada("complete", &["--outcome", "done", "--summary", "By hand"]);
-    writ.wait(SOON).success();
+    writ.wait().success();
     let view = RunView::of(&cli, &run);
     assert_eq!((view.state.as_str(), view.statuses()), ("done", vec!["done, claimed"; 3]));
     assert_eq!(view.task("taken").attempts(), Vec::<&str>::new());

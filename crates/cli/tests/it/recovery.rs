@@ -11,7 +11,7 @@ use testkit::{Cli, Signal, eventually};
 use crate::decisions;
 use crate::documents::{agent, aop, plan, shell, with, writ};
 use crate::read_back::trace;
-use crate::run_view::{RunView, SOON, all_gone, audit_is_clean, file, run_id};
+use crate::run_view::{RunView, all_gone, audit_is_clean, file, run_id};
 
 /// The first time it edits, says that it has begun and waits; each time it writes down what it found.
 const EDITS: &str = "cat src/a >> seen; ls src >> seen; echo half > src/a; echo new > src/b; touch begun; \
@@ -44,7 +44,7 @@ fn speaking(cli: &Cli, extensions: Value) -> Value {
 fn die_in_the_middle(cli: &Cli, document: &Value) -> String {
     cli.scratch().write("project/document.json", document.to_string());
     let engine = cli.spawn(["run", "document.json"]);
-    eventually(SOON, "the task has begun", || cli.project().join("begun").exists());
+    eventually("the task has begun", || cli.project().join("begun").exists());
     let run = run_id(&engine);
     drop(engine.kill_nine());
     all_gone(cli);
@@ -144,7 +144,7 @@ fn a_later_edit_of_a_person_is_kept_and_the_task_is_parked() {
     let run = die_in_the_middle(&cli, &editing(json!({"retry_safe": true})));
     let died = Instant::now();
     // Until then it could have been the task itself, by all that is known.
-    eventually(SOON, "the engine is silent", || died.elapsed() > limits::ENGINE_SILENCE_MAX);
+    eventually("the engine is silent", || died.elapsed() > limits::ENGINE_SILENCE_MAX);
     fs::write(cli.project().join("src/a"), "mine\n").unwrap();
     cli.run(["run", "--continue", &run]).fails_with(1);
     assert_eq!(file(&cli, "src/a"), "mine\n");
@@ -186,10 +186,10 @@ fn a_task_that_was_stopped_by_a_signal_runs_again_with_the_files_that_it_had_bef
     let document = editing(json!({"retry_safe": true}));
     cli.scratch().write("project/document.json", document.to_string());
     let engine = cli.spawn(["run", "document.json"]);
-    eventually(SOON, "the task has begun", || cli.project().join("begun").exists());
+    eventually("the task has begun", || cli.project().join("begun").exists());
     let run = run_id(&engine);
     engine.signal(Signal::INT);
-    engine.wait(SOON).fails_with(130);
+    engine.wait().fails_with(130);
     fs::write(cli.project().join("go"), "").unwrap();
     cli.run(["run", "--continue", &run]).success();
     assert_eq!(file(&cli, "seen"), "before\na\nbefore\na\n");
@@ -291,7 +291,7 @@ fn what_a_person_edited_between_the_end_of_an_engine_and_the_cancel_stays() {
     let cli = project();
     let run = die_in_the_middle(&cli, &editing(json!({})));
     let died = Instant::now();
-    eventually(SOON, "the engine is silent", || died.elapsed() > limits::ENGINE_SILENCE_MAX);
+    eventually("the engine is silent", || died.elapsed() > limits::ENGINE_SILENCE_MAX);
     fs::write(cli.project().join("src/a"), "mine\n").unwrap();
     cli.run(["cancel", &run]).success();
     let rolled = cli.run(["rollback", "edit", "--output", "text"]).fails_with(1).stdout.clone();
@@ -306,7 +306,7 @@ fn a_run_that_was_halted_and_canceled_can_be_rolled_back() {
     let person = decisions::token(&cli);
     cli.scratch().write("project/document.json", editing(json!({})).to_string());
     let engine = cli.spawn(["run", "document.json"]);
-    eventually(SOON, "the task has begun", || cli.project().join("begun").exists());
+    eventually("the task has begun", || cli.project().join("begun").exists());
     let run = run_id(&engine);
     cli.call(["halt", "--reason", "enough"]).env("WRIT_TOKEN", &person).run().success();
     drop(engine);

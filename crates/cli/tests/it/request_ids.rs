@@ -2,7 +2,7 @@
 
 use testkit::{Cli, Output, eventually};
 
-use crate::run_view::{RunView, SOON, all_gone, audit_is_clean, file, run_id, write_plan};
+use crate::run_view::{RunView, all_gone, audit_is_clean, file, run_id, write_plan};
 
 /// Two tasks that leave a line each time they run, and the second one's exit code.
 fn plan(exit: i32) -> String {
@@ -75,7 +75,7 @@ fn many_at_once_share_one_run() {
         write_plan(&cli, &plan(exit));
         // There is no store yet: they make it together, too.
         let all: Vec<_> = (0..8).map(|_| cli.spawn(WORDS)).collect();
-        let outputs: Vec<Output> = all.into_iter().map(|writ| writ.wait(SOON)).collect();
+        let outputs: Vec<Output> = all.into_iter().map(|writ| writ.wait()).collect();
         assert_eq!(outputs[0].status.code(), Some(i32::from(exit != 0)), "{}", outputs[0]);
         for other in &outputs {
             assert_eq!(answer(&outputs[0]), answer(other), "{other}");
@@ -137,7 +137,7 @@ fn the_same_id_finishes_what_a_killed_writ_began() {
     let text = plan(0).replace("echo two >> two.txt; exit 0", slow) + "retry_safe = true\n";
     write_plan(&cli, &text);
     let first = cli.spawn(WORDS);
-    eventually(SOON, "the second task has begun", || cli.project().join("begun").exists());
+    eventually("the second task has begun", || cli.project().join("begun").exists());
     let run = run_id(&first);
     drop(first.kill_nine());
     all_gone(&cli);
@@ -160,14 +160,14 @@ fn a_writ_that_waits_for_a_killed_one_takes_its_place() {
     let slow = "echo two >> two.txt; touch begun; until [ -e go ]; do sleep 0.01; done; exit 0";
     write_plan(&cli, &(plan(0).replace("echo two >> two.txt; exit 0", slow) + "retry_safe = true\n"));
     let first = cli.spawn(WORDS);
-    eventually(SOON, "the second task has begun", || cli.project().join("begun").exists());
+    eventually("the second task has begun", || cli.project().join("begun").exists());
     let others: Vec<_> = (0..3).map(|_| cli.spawn(WORDS)).collect();
     for other in &others {
-        eventually(SOON, "it waits", || other.stderr().contains("another writ works this run"));
+        eventually("it waits", || other.stderr().contains("another writ works this run"));
     }
     drop(first.kill_nine());
     std::fs::write(cli.project().join("go"), "").unwrap();
-    let outputs: Vec<Output> = others.into_iter().map(|other| other.wait(SOON)).collect();
+    let outputs: Vec<Output> = others.into_iter().map(|other| other.wait()).collect();
     for output in &outputs {
         output.success();
         assert_eq!(answer(&outputs[0]), answer(output));

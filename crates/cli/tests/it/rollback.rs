@@ -178,9 +178,9 @@ fn a_canceled_task_is_rolled_back_where_that_was_asked_for() {
     );
     cli.scratch().write(cli.project().join("plan.json"), plan([task]).to_string());
     let run = cli.spawn(["run", "plan.json"]);
-    eventually(Duration::from_secs(30), "the task works", || cli.project().join("started").exists());
+    eventually("the task works", || cli.project().join("started").exists());
     cli.run(["cancel", "@last"]).success();
-    run.wait(Duration::from_secs(30)).fails_with(1);
+    run.wait().fails_with(1);
     assert_eq!(picture(&src), before);
     let shown = cli.call(["runs", "show", "--output", "text"]).run().success().stdout.clone();
     assert!(shown.contains("canceled; rolled back"), "{shown}");
@@ -195,14 +195,14 @@ fn nothing_is_rolled_back_where_somebody_writes() {
     let other = with(writing("other", "touch started; sleep 600", "src"), json!({"scratch": ["started"]}));
     cli.scratch().write(cli.project().join("plan.json"), plan([other]).to_string());
     let run = cli.spawn(["run", "plan.json"]);
-    eventually(Duration::from_secs(30), "the other task works", || cli.project().join("started").exists());
+    eventually("the other task works", || cli.project().join("started").exists());
     let refused = rolled(&cli, &["edit"]);
     refused.fails_with(1);
     assert!(refused.stdout.contains("conflicts with the lock on `src`"), "{refused}");
     rolled(&cli, &["other"]).fails_with(1);
     assert_eq!(picture(&src), after);
     cli.run(["cancel", "@last"]).success();
-    drop(run.wait(Duration::from_secs(30)));
+    drop(run.wait());
     rolled(&cli, &["edit"]).success();
 }
 
@@ -218,12 +218,12 @@ fn other_tasks_files_stay_while_they_work() {
     );
     cli.scratch().write(cli.project().join("plan.json"), plan([other]).to_string());
     let run = cli.spawn(["run", "plan.json"]);
-    eventually(Duration::from_secs(30), "the other task works", || cli.project().join("started").exists());
+    eventually("the other task works", || cli.project().join("started").exists());
     rolled(&cli, &["edit"]).success();
     assert_eq!(picture(&src), before);
     assert!(fs::metadata(cli.project().join("docs/busy")).unwrap().len() > 0);
     cli.run(["cancel", "@last"]).success();
-    drop(run.wait(Duration::from_secs(30)));
+    drop(run.wait());
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn an_engine_that_dies_leaves_what_a_rollback_needs() {
     );
     cli.scratch().write(cli.project().join("plan.json"), plan([task]).to_string());
     let run = cli.spawn(["run", "plan.json"]);
-    eventually(Duration::from_secs(30), "the task works", || cli.project().join("started").exists());
+    eventually("the task works", || cli.project().join("started").exists());
     drop(run.kill_nine());
     let shown = cli.run(["run", "--continue", "@last"]).success().to_owned();
     assert_eq!(picture(&src), before, "{shown}");
@@ -311,7 +311,7 @@ fn an_interrupted_task_that_could_not_be_taken_back_is_not_run_again() {
     );
     cli.scratch().write(cli.project().join("plan.json"), plan([task]).to_string());
     let run = cli.spawn(["run", "plan.json"]);
-    eventually(Duration::from_secs(30), "the task works", || cli.project().join("started").exists());
+    eventually("the task works", || cli.project().join("started").exists());
     drop(run.kill_nine());
     // The content of one file is lost, so the file cannot come back.
     let digest = contract::digest::of_bytes(b"this is a\n");

@@ -1,14 +1,10 @@
 //! A run as another process sees it, through the product's own commands.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use engine::supervisor::{MarkedProcess, find_marked};
 use serde_json::Value;
 use testkit::{Background, Cli, eventually, eventually_some};
-
-/// For everything that must happen, however slow the machine is.
-pub(crate) const SOON: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunView {
@@ -111,13 +107,13 @@ fn text(value: &Value) -> String {
 #[track_caller]
 pub(crate) fn run_id(writ: &Background<'_>) -> String {
     let told = || Some(writ.stderr().lines().find_map(|line| line.strip_prefix("run "))?.to_owned());
-    eventually_some(SOON, "writ says which run it works", told)
+    eventually_some("writ says which run it works", told)
 }
 
 /// Waits until nothing that was started from here runs any more.
 #[track_caller]
 pub(crate) fn all_gone(cli: &Cli) {
-    eventually(SOON, "every process is gone", || cli.leftovers().is_empty());
+    eventually("every process is gone", || cli.leftovers().is_empty());
 }
 
 /// What this owner's executors and shims still run.

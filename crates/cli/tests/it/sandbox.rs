@@ -6,7 +6,7 @@ use std::process::Command;
 use testkit::{Cli, Output};
 
 use crate::namespaces::without_namespaces;
-use crate::run_view::{SOON, write_plan};
+use crate::run_view::write_plan;
 
 /// Whether this machine enforces everything, as `writ doctor` says. Elsewhere there is nothing to show.
 pub(crate) fn has_sandbox(cli: &Cli) -> bool {
@@ -29,7 +29,7 @@ fn plan(head: &str, task: &str, script: &str) -> String {
 fn run(cli: &Cli, head: &str, task: &str, script: &str) -> Output {
     std::fs::create_dir_all(cli.project().join("src")).unwrap();
     write_plan(cli, &plan(head, task, script));
-    cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run()
+    cli.call(["run", "plan.toml", "--output", "json"]).run()
 }
 
 fn only_task(output: &Output) -> serde_json::Value {
@@ -251,7 +251,7 @@ fn a_store_in_the_workspace_stays_hidden_and_in_place() {
     let call = |task: &str, way: &str| {
         write_plan(&cli, &plan(ENFORCED, task, way));
         let words = ["run", "plan.toml", "--output", "json"];
-        only_task(&cli.call(words).env("WRIT_DB", directory.join("w.db")).deadline(SOON).run())
+        only_task(&cli.call(words).env("WRIT_DB", directory.join("w.db")).run())
     };
     let everything = "writes = [\".\"]";
     for way in [
@@ -329,7 +329,7 @@ fn naming_a_file_in_a_command_does_not_open_credentials_or_the_store() {
         let check = format!("[[task.checks]]\ncommand = [\"wc\", \"-c\", \"{path}\"]\n");
         write_plan(&cli, &(plan(ENFORCED, SRC, "true") + &check));
         let words = ["run", "plan.toml", "--output", "json"];
-        let checked = only_task(&cli.call(words).env("HOME", &home).deadline(SOON).run());
+        let checked = only_task(&cli.call(words).env("HOME", &home).run());
         assert_eq!(checked["status"], "failed", "{path}: {checked}");
     }
 }
@@ -354,11 +354,11 @@ fn checks_are_confined_with_directories_of_their_own() {
     std::fs::create_dir_all(cli.project().join("src")).unwrap();
     let with_check = |script: &str, check: &str| plan(ENFORCED, SRC, script) + check;
     write_plan(&cli, &with_check("echo x > $HOME/planted", check));
-    let done = cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run();
+    let done = cli.call(["run", "plan.toml", "--output", "json"]).run();
     assert_eq!(only_task(&done)["status"], "done", "{}", done.stdout);
     let check = "[[task.checks]]\nshell = true\ncommand = \"echo x > other\"\n";
     write_plan(&cli, &with_check("true", check));
-    let failed = cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run();
+    let failed = cli.call(["run", "plan.toml", "--output", "json"]).run();
     assert_eq!(only_task(&failed)["status"], "failed", "{}", failed.stdout);
     assert!(!cli.project().join("other").exists());
 }
@@ -373,7 +373,7 @@ fn a_check_writes_only_to_what_is_there() {
     let checked = |writes: &str, check: &str| {
         let check = format!("[[task.checks]]\nshell = true\ncommand = \"{check}\"\n");
         write_plan(&cli, &(plan(ENFORCED, writes, "true") + &check));
-        only_task(&cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run())
+        only_task(&cli.call(["run", "plan.toml", "--output", "json"]).run())
     };
     let failed = checked("writes = [\"h\"]", "echo x > evil");
     assert_eq!(failed["status"], "failed", "{failed}");
@@ -463,7 +463,7 @@ fn run_with_tools(cli: &Cli, head: &str, task: &str, script: &str) -> serde_json
     std::fs::create_dir_all(cli.project().join("src")).unwrap();
     write_plan(cli, &plan(head, task, script));
     let path = std::env::var_os("PATH").unwrap();
-    let call = cli.call(["run", "plan.toml", "--output", "json"]).env("PATH", path).deadline(SOON);
+    let call = cli.call(["run", "plan.toml", "--output", "json"]).env("PATH", path);
     let real = std::env::var_os("HOME").map(std::path::PathBuf::from).unwrap_or_default();
     let call =
         if real.join(".rustup").exists() { call.env("RUSTUP_HOME", real.join(".rustup")) } else { call };
@@ -561,7 +561,7 @@ fn a_link_opens_no_more_for_writing_than_its_name_says() {
     let second = task("b", "depends_on = [\"a\"]\nwrites = [\"src/deep\"]", "echo x > other");
     let head = format!("objective = \"Try it\"\nworkspace = \".\"\n{ENFORCED}\n");
     write_plan(&cli, &(head + &first + &second));
-    let output = cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run();
+    let output = cli.call(["run", "plan.toml", "--output", "json"]).run();
     let refused = output.json()["data"]["tasks"][1].clone();
     assert_eq!(refused["status"], "failed", "{refused}");
     assert!(refused["reason"].as_str().unwrap().contains("through a link"), "{refused}");
@@ -580,7 +580,7 @@ fn checks_that_a_verb_runs_are_confined_as_their_plan_says() {
     let task = "writes = [\"src\"]\nscratch = [\"target\"]\n\
                 checks = [{ command = [\"sh\", \"-c\", \"touch target/x && touch outside\"] }]";
     write_plan(&cli, &plan(ENFORCED, task, "false"));
-    let failed = only_task(&cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run());
+    let failed = only_task(&cli.call(["run", "plan.toml", "--output", "json"]).run());
     let id = failed["id"].as_str().unwrap();
     let words = ["task", "complete", "--id", id, "--outcome", "done", "--summary", "s"];
     let refused = cli.run(words.iter().chain(&["--agent", "ann", "--request-id", "r"]));
@@ -614,7 +614,7 @@ fn a_denied_path_does_not_tell_a_secret() {
     let task = format!("{SRC}\nenv = {{ WORD = \"env:MY_WORD\" }}");
     write_plan(&cli, &plan(ENFORCED, &task, "echo x > /etc/$WORD"));
     let call = cli.call(["run", "plan.toml", "--output", "json"]).env("MY_WORD", secret);
-    let output = call.deadline(SOON).run();
+    let output = call.run();
     assert_eq!(only_task(&output)["code"], "E_PERMISSION_DENIED", "{output}");
     let exported = cli.run(["export"]);
     for text in [&output.stdout, &output.stderr, &exported.stdout] {
@@ -663,7 +663,7 @@ fn agent_programs_find_their_credentials_and_others_do_not() {
         );
         write_plan(&cli, &plan);
         let call = cli.call(["run", "plan.toml", "--output", "json"]).env("PATH", &path).env("HOME", &home);
-        only_task(&call.deadline(SOON).run())
+        only_task(&call.run())
     };
     assert_eq!(run("[\"codex\"]")["status"], "done");
     assert_eq!(run("[\"sh\", \"-c\", \"codex\"]")["status"], "failed");

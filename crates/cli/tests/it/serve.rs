@@ -2,12 +2,10 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 
 use serde_json::{Value, json};
-use testkit::{Background, Cli, Signal, eventually_some};
+use testkit::{Background, Cli, PATIENCE, Signal, eventually_some};
 
-const DEADLINE: Duration = Duration::from_secs(20);
 /// Not the user of any test.
 const NOBODY: u32 = 65_534;
 
@@ -18,7 +16,7 @@ struct Served<'c> {
 
 fn serve(cli: &Cli) -> Served<'_> {
     let server = cli.spawn(["serve", "--port", "0"]);
-    let address = eventually_some(DEADLINE, "the server says where it listens", || {
+    let address = eventually_some("the server says where it listens", || {
         let line = server.stdout();
         line.trim().strip_prefix("listening on http://").map(str::to_owned)
     });
@@ -29,7 +27,7 @@ impl Served<'_> {
     /// Sends one request as it is and gives back the status and the body.
     fn send(&self, request: &str) -> (u16, Value) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(DEADLINE)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
@@ -65,7 +63,7 @@ fn what_the_command_line_wrote_can_be_read_over_http() {
     assert_eq!(status, 200);
     assert!(list["operations"].as_array().unwrap().iter().any(|operation| operation["name"] == "run.trace"));
     served.server.signal(Signal::TERM);
-    assert_eq!(served.server.wait(DEADLINE).status.code(), Some(143));
+    assert_eq!(served.server.wait().status.code(), Some(143));
 }
 
 #[test]
@@ -137,7 +135,7 @@ fn only_this_machine_is_answered() {
 /// Nothing more is sent. The server has to end the connection, with or without an answer.
 fn is_closed_after(served: &Served<'_>, sent: &str) -> String {
     let mut stream = TcpStream::connect(&served.address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(sent.as_bytes()).unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap_or_else(|error| panic!("{sent:?} is still waited for: {error}"));
@@ -173,7 +171,7 @@ fn only_the_owner_of_the_store_is_answered() {
         let served = serve(&cli);
         assert_eq!(served.ask("status.show", "").0, 200);
         served.server.signal(Signal::TERM);
-        assert_eq!(served.server.wait(DEADLINE).status.code(), Some(143));
+        assert_eq!(served.server.wait().status.code(), Some(143));
     }
     // Only root can give a file away; for anybody else the table in `server::peer` shows the rule.
     if std::os::unix::fs::chown(cli.db(), Some(NOBODY), None).is_ok() {

@@ -6,7 +6,6 @@ use testkit::{Cli, eventually};
 use crate::aop_tasks::response;
 use crate::documents::{agent, aop, plan, shell, with, writ};
 use crate::read_back::{Worked, work};
-use crate::run_view::SOON;
 
 /// A TASK of the session with this id, whose program does these steps.
 fn task(cli: &Cli, id: &str, pattern: &str, script: &str) -> Value {
@@ -171,12 +170,12 @@ fn waiting(cli: &Cli, id: &str) -> Value {
 fn a_failed_task_aborts_the_other_runs_of_its_session_and_its_session_takes_no_more() {
     let cli = writ();
     let other = cli.call(["run", "-", "--output", "json"]).stdin(waiting(&cli, "long").to_string()).spawn();
-    eventually(SOON, "the other run works", || cli.project().join("long-runs").exists());
+    eventually("the other run works", || cli.project().join("long-runs").exists());
     let mut bad = task(&cli, "bad", "SINGLE", "exit 3");
     bad["execution_policy"] = json!({"on_failure": "ABORT_SESSION"});
     bad["task"]["access"] = json!({"filesystem": {"read_paths": ["."], "write_paths": ["bad"]}});
     work(&cli, &bad).failed();
-    let ended = Worked::of(&cli, other.wait(SOON));
+    let ended = Worked::of(&cli, other.wait());
     assert_eq!(
         (ended.result["state"].as_str(), ended.status("long").as_str()),
         (Some("canceled"), "canceled")
@@ -213,7 +212,7 @@ fn delegating(cli: &Cli, more: Value) -> testkit::Background<'_> {
     cli.scratch().write("project/outer.json", plan([outer]).to_string());
     let running = cli.spawn(["run", "outer.json", "--output", "json"]);
     let is_there = cli.project().join("src/inner-runs");
-    eventually(SOON, "the delegated task runs", || is_there.exists());
+    eventually("the delegated task runs", || is_there.exists());
     running
 }
 
@@ -240,7 +239,7 @@ fn canceling_a_run_or_a_task_ends_what_it_delegated() {
                 runs["data"]["runs"].as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned();
             let name = if what == "run" { outer.clone() } else { format!("{outer}/outer") };
             cli.run(["cancel", &name, "--reason", "enough"]).success();
-            assert_ne!(running.wait(SOON).json()["success"], true);
+            assert_ne!(running.wait().json()["success"], true);
             let (state, reason) = delegated(&cli);
             assert_eq!(state, "canceled", "{what} {sandbox}: {reason}");
             assert!(reason.contains("that started it was canceled"), "{what} {sandbox}: {reason}");
@@ -253,7 +252,7 @@ fn canceling_a_run_or_a_task_ends_what_it_delegated() {
 fn a_task_that_times_out_or_fails_takes_what_it_delegated_with_it() {
     let cli = writ();
     let running = delegating(&cli, json!({"timeout": "1s"}));
-    running.wait(SOON).fails_with(1);
+    running.wait().fails_with(1);
     let (state, reason) = delegated(&cli);
     assert_eq!(
         (state.as_str(), reason.as_str()),
@@ -265,7 +264,7 @@ fn a_task_that_times_out_or_fails_takes_what_it_delegated_with_it() {
         env!("CARGO_BIN_EXE_writ")
     );
     let running = delegating(&cli, json!({"command": line}));
-    running.wait(SOON).fails_with(1);
+    running.wait().fails_with(1);
     let (state, reason) = delegated(&cli);
     assert_eq!(
         (state.as_str(), reason.as_str()),

@@ -7,7 +7,7 @@ use serde_json::json;
 use testkit::{Background, Cli, eventually};
 
 use crate::documents::{plan, shell, with, writ};
-use crate::run_view::{RunView, SOON, file, write_plan};
+use crate::run_view::{RunView, file, write_plan};
 
 /// Many tasks at once, each with a check. None ends before it has read a line from `gate`, and none starts another process.
 fn crowd(cli: &Cli, tasks: usize) {
@@ -23,11 +23,11 @@ fn crowd(cli: &Cli, tasks: usize) {
 
 #[track_caller]
 fn waits_and_then_does_all(cli: &Cli, writ: Background<'_>, (awaited, tasks): (&str, usize)) {
-    eventually(SOON, "a task waits", || writ.stderr().contains(awaited));
+    eventually("a task waits", || writ.stderr().contains(awaited));
     // Open for reading too, so that it stays open between two readers.
     let mut gate = fs::OpenOptions::new().read(true).write(true).open(cli.project().join("gate")).unwrap();
     gate.write_all("\n".repeat(tasks).as_bytes()).unwrap();
-    writ.wait(SOON * 2).success();
+    writ.wait().success();
     let view = RunView::only(cli).unwrap();
     assert_eq!(view.statuses(), vec!["done, verified"; tasks], "{view:?}");
     assert!(view.tasks.values().all(|task| task.attempts() == ["succeeded"]), "no attempt failed: {view:?}");
@@ -40,7 +40,7 @@ fn tasks_wait_for_descriptors_and_none_fails() {
     let cli = writ();
     crowd(&cli, TASKS);
     let script = "ulimit -n 40; exec \"$0\" run plan.json";
-    let writ = cli.call(["-c", script, env!("CARGO_BIN_EXE_writ")]).program("sh").deadline(SOON * 4).spawn();
+    let writ = cli.call(["-c", script, env!("CARGO_BIN_EXE_writ")]).program("sh").spawn();
     waits_and_then_does_all(&cli, writ, ("waiting for free file descriptors", TASKS));
 }
 
@@ -60,7 +60,7 @@ fn tasks_wait_for_processes_and_none_fails() {
     fs::copy(env!("CARGO_BIN_EXE_writ"), &program).unwrap();
     let scratch = cli.scratch().path().to_str().unwrap().to_owned();
     let call = cli.call(["-c", script, program.to_str().unwrap(), &scratch]).program("sh");
-    let writ = call.deadline(SOON * 4).spawn();
+    let writ = call.spawn();
     waits_and_then_does_all(&cli, writ, ("waiting for free processes", TASKS));
 }
 
@@ -71,7 +71,7 @@ fn run_with_descriptors(cli: &Cli, (tasks, parallel, descriptors): (usize, usize
     write_plan(cli, "");
     cli.scratch().write("project/plan.json", document.to_string());
     let script = format!("ulimit -n {descriptors}; exec \"$0\" run plan.json --output json");
-    let call = cli.call(["-c", &script, env!("CARGO_BIN_EXE_writ")]).program("sh").deadline(SOON * 4);
+    let call = cli.call(["-c", &script, env!("CARGO_BIN_EXE_writ")]).program("sh");
     call.run()
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use testkit::{Background, Cli, Output, SeededIds, Signal, eventually, fake_agent, process};
 
-use crate::run_view::{RunView, SOON, all_gone, audit_is_clean, file, run_id, write_plan};
+use crate::run_view::{RunView, all_gone, audit_is_clean, file, run_id, write_plan};
 
 /// One task that ends when it is asked, one that does not, and one that waits for both.
 fn plan() -> String {
@@ -46,7 +46,7 @@ retry_safe = true
 fn in_the_middle(cli: &Cli) -> (Background<'_>, String) {
     write_plan(cli, &plan());
     let writ = cli.spawn(["run", "plan.toml"]);
-    eventually(SOON, "both tasks have begun", || file(cli, "begun.txt").lines().count() == 2);
+    eventually("both tasks have begun", || file(cli, "begun.txt").lines().count() == 2);
     let run = run_id(&writ);
     (writ, run)
 }
@@ -67,7 +67,7 @@ fn a_signal_stops_the_children_and_leaves_the_run_to_be_continued() {
         let (writ, run) = in_the_middle(&cli);
         // As a terminal does it: to everybody in the group.
         process::signal_group(writ.pid(), signal);
-        let output = writ.wait(SOON);
+        let output = writ.wait();
         output.fails_with(code);
         assert!(output.stderr.contains(&format!("writ run --continue {run}")), "{output}");
         assert_eq!(cli.leftovers(), Vec::<u32>::new());
@@ -94,12 +94,12 @@ fn a_second_signal_ends_everything_at_once() {
         "objective = \"Stay\"\nworkspace = \".\"\n[[task]]\nid = \"stays\"\ntitle = \"Stay\"\nshell = true\n";
     write_plan(&cli, &format!("{text}command = \"{stays}\"\nretry_safe = true\n"));
     let writ = cli.spawn(["run", "plan.toml", "--output", "json"]);
-    eventually(SOON, "the task has begun", || !file(&cli, "begun.txt").is_empty());
+    eventually("the task has begun", || !file(&cli, "begun.txt").is_empty());
     let run = run_id(&writ);
     writ.signal(Signal::INT);
-    eventually(SOON, "it was asked", || cli.project().join("asked").exists());
+    eventually("it was asked", || cli.project().join("asked").exists());
     writ.signal(Signal::TERM);
-    let output = writ.wait(SOON);
+    let output = writ.wait();
     let answer = output.fails_with(143).json();
     assert_eq!((&answer["error_code"], &answer["retry"]), (&"INTERRUPTED".into(), &"same_request".into()));
     assert_eq!(cli.leftovers(), Vec::<u32>::new());
@@ -127,7 +127,7 @@ fn soak_a_signal_at_any_moment_fails_nothing() {
         std::thread::sleep(Duration::from_micros(random.below(200_000)));
         // Also to the supervising processes that are just being started.
         process::signal_group(writ.pid(), Signal::INT);
-        let output = writ.wait(SOON);
+        let output = writ.wait();
         // Done before it came, stopped, or ended before anybody listened.
         let ended = (output.status.code(), output.status.signal());
         assert!(matches!(ended, (Some(0 | 130), None) | (None, Some(2))), "{output}");
@@ -150,13 +150,13 @@ fn a_signal_to_one_that_waits_for_another_disturbs_nobody() {
     let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
     let (mut writ, run) = in_the_middle(&cli);
     let attached = cli.spawn(["run", "--continue", &run]);
-    eventually(SOON, "the second one waits", || attached.stderr().contains("another writ works this run"));
+    eventually("the second one waits", || attached.stderr().contains("another writ works this run"));
     attached.signal(Signal::INT);
-    attached.wait(SOON).fails_with(130);
+    attached.wait().fails_with(130);
     assert!(writ.is_running());
     assert_eq!(RunView::of(&cli, &run).statuses(), ["in_progress", "in_progress", "todo"]);
     writ.signal(Signal::TERM);
-    writ.wait(SOON).fails_with(143);
+    writ.wait().fails_with(143);
     go_on(&cli, &run).success();
 }
 
@@ -179,16 +179,16 @@ shell = true
 "#;
     write_plan(&cli, text);
     let writ = cli.spawn(["run", "plan.toml"]);
-    eventually(SOON, "the task has begun", || cli.project().join("begun").exists());
+    eventually("the task has begun", || cli.project().join("begun").exists());
     let run = run_id(&writ);
     drop(writ.kill_nine());
     all_gone(&cli);
     for (signal, code) in SIGNALS {
         drop(std::fs::remove_file(cli.project().join("checking")));
         let writ = cli.spawn(["run", "--continue", &run]);
-        eventually(SOON, "the check runs", || cli.project().join("checking").exists());
+        eventually("the check runs", || cli.project().join("checking").exists());
         writ.signal(signal);
-        writ.wait(SOON).fails_with(code);
+        writ.wait().fails_with(code);
         assert_eq!(cli.leftovers(), Vec::<u32>::new());
         // Nothing was decided.
         assert_eq!(RunView::of(&cli, &run).task("checked").attempts(), ["started"]);
@@ -204,7 +204,7 @@ fn cancel_ends_the_run_of_a_living_engine() {
     let (writ, run) = in_the_middle(&cli);
     let cancel = cli.run(["cancel", &run, "--output", "json"]);
     assert_eq!(cancel.success().json()["data"]["state"], "canceling");
-    writ.wait(SOON).fails_with(1);
+    writ.wait().fails_with(1);
     assert_eq!(cli.leftovers(), Vec::<u32>::new());
     let view = RunView::of(&cli, &run);
     assert_eq!((view.state.as_str(), view.statuses()), ("canceled", vec!["canceled"; 3]));
@@ -256,18 +256,18 @@ fn cancel_of_a_task_ends_that_task_and_the_rest_goes_on() {
                  command = \"echo later >> last.txt\"\ndepends_on = [\"polite\"]\n";
     write_plan(&cli, &(plan() + beside + later));
     let writ = cli.spawn(["run", "plan.toml"]);
-    eventually(SOON, "both tasks have begun", || file(&cli, "begun.txt").lines().count() == 2);
+    eventually("both tasks have begun", || file(&cli, "begun.txt").lines().count() == 2);
     let run = run_id(&writ);
     let ids = RunView::of(&cli, &run);
     // One that runs, and one whose turn has not come.
     cli.run(["cancel", &ids.task("stubborn").id]).success();
     cli.run(["cancel", &ids.task("later").id]).success();
-    eventually(SOON, "its children are gone", || {
+    eventually("its children are gone", || {
         let view = RunView::of(&cli, &run);
         view.task("stubborn").attempts() == ["interrupted"]
     });
     std::fs::write(cli.project().join("go"), "").unwrap();
-    writ.wait(SOON).fails_with(1);
+    writ.wait().fails_with(1);
     assert_eq!(cli.leftovers(), Vec::<u32>::new());
     let view = RunView::of(&cli, &run);
     assert_eq!(view.state, "failed");
@@ -306,10 +306,10 @@ fn ctrl_c_at_a_terminal_leaves_it_clean_too() {
     write_plan(&cli, &plan());
     let line = format!("exec {} run plan.toml", env!("CARGO_BIN_EXE_writ"));
     let mut shown = cli.call(["-qec", &line, "/dev/null"]).env("TERM", "xterm").open_stdin().spawn();
-    eventually(SOON, "both tasks have begun", || file(&cli, "begun.txt").lines().count() == 2);
+    eventually("both tasks have begun", || file(&cli, "begun.txt").lines().count() == 2);
     // The terminal turns the byte into a signal for the foreground group.
     shown.send("\x03");
-    let output = shown.wait(SOON);
+    let output = shown.wait();
     output.fails_with(130);
     all_gone(&cli);
     let screen = Screen::showing(&output.stdout);
@@ -323,7 +323,7 @@ fn a_terminal_that_goes_away_stops_the_run() {
     write_plan(&cli, &plan());
     let line = format!("exec {} run plan.toml", env!("CARGO_BIN_EXE_writ"));
     let terminal = cli.call(["-qec", &line, "/dev/null"]).env("TERM", "xterm").open_stdin().spawn();
-    eventually(SOON, "both tasks have begun", || file(&cli, "begun.txt").lines().count() == 2);
+    eventually("both tasks have begun", || file(&cli, "begun.txt").lines().count() == 2);
     drop(terminal.kill_nine());
     all_gone(&cli);
     let writ = Cli::new(env!("CARGO_BIN_EXE_writ")).env("WRIT_DB", cli.db());

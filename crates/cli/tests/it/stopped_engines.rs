@@ -1,17 +1,13 @@
 //! Two runs that write one path, while the engine of the first is stopped or killed in every way: the second waits for
 //! it and names it, or takes over when nothing of it is left. The two children never write at the same time.
 
-use std::time::Duration;
-
 use engine::supervisor::{Role, process_table};
 use testkit::{Background, Cli, Signal, eventually, process};
 
 use crate::bad_stores::sqlite;
 use crate::decisions::digits;
-use crate::run_view::{RunView, SOON, all_gone, audit_is_clean, file, marked_by, run_id};
+use crate::run_view::{RunView, all_gone, audit_is_clean, file, marked_by, run_id};
 
-/// Longer than any lease of an engine.
-const LATER: Duration = Duration::from_secs(90);
 const MODES: [&str; 2] = ["on", "off"];
 
 /// Shorter than the lease of an engine.
@@ -80,7 +76,7 @@ impl Scene {
     #[track_caller]
     fn is_writing(&self) {
         let before = self.lines();
-        eventually(SOON, "the first child writes", || self.lines() > before + 1);
+        eventually("the first child writes", || self.lines() > before + 1);
     }
 
     fn finish(&self) {
@@ -96,7 +92,7 @@ impl Scene {
             assert_eq!(locks.len(), 1, "{listed}");
             locks[0]["is_expired"] == true
         };
-        eventually(LATER, "the lease of the first engine is over", expired);
+        eventually("the lease of the first engine is over", expired);
     }
 
     /// A sweep takes nothing from the engine, and says why.
@@ -130,7 +126,7 @@ impl Scene {
 
 #[track_caller]
 fn says(writ: &Background<'_>, words: &str) {
-    eventually(SOON, words, || writ.stderr().contains(words));
+    eventually(words, || writ.stderr().contains(words));
 }
 
 fn shims_of(writ: &Background<'_>) -> Vec<u32> {
@@ -173,7 +169,7 @@ fn waits_for_a_stopped_engine(namespace: &str, signal: Signal) {
     let first = scene.first();
     let one = run_id(&first);
     first.signal(signal);
-    eventually(SOON, "the engine is stopped", || is_stopped(first.pid()));
+    eventually("the engine is stopped", || is_stopped(first.pid()));
     let second = scene.second();
     says(&second, &format!("held by T-1 of {one}, process {}, which is stopped", first.pid()));
     if signal == Signal::TSTP {
@@ -197,8 +193,8 @@ fn waits_for_a_stopped_engine(namespace: &str, signal: Signal) {
     scene.finish();
     first.signal(Signal::CONT);
     // With Ctrl-Z, more than the task's timeout has passed, and does not count.
-    first.wait(SOON).success();
-    second.wait(SOON).success();
+    first.wait().success();
+    second.wait().success();
     assert_eq!(RunView::of(&scene.cli, &one).statuses(), ["done, verified"]);
     scene.nothing_interleaved();
 }
@@ -214,7 +210,7 @@ fn takes_over_from_a_killed_engine(namespace: &str, kill: impl Fn(&Background<'_
     let two = run_id(&second);
     kill(&first);
     drop(first.kill_nine());
-    let output = second.wait(LATER);
+    let output = second.wait();
     output.success();
     all_gone(&scene.cli);
     scene.nothing_interleaved();
@@ -283,10 +279,10 @@ fn force(scene: &Scene, run: &str, answer: &str) -> (Option<i32>, String) {
     let words = ["lock", "release", "--run", run, "--task", "T-1", "--force", "--reason", "it is stuck"];
     let mut asked = scene.cli.call(words).on_terminal(120, 24);
     let printed = |asked: &testkit::OnTerminal<'_>| String::from_utf8_lossy(&asked.printed()).into_owned();
-    eventually(SOON, "the question is asked", || digits(&printed(&asked)).is_some());
+    eventually("the question is asked", || digits(&printed(&asked)).is_some());
     let answer = answer.replace("DIGITS", &digits(&printed(&asked)).unwrap());
     asked.press(&format!("{answer}\n"));
-    let status = asked.wait(SOON);
+    let status = asked.wait();
     (status.code(), printed(&asked))
 }
 
@@ -308,7 +304,7 @@ fn a_person_takes_the_lock_of_a_stopped_engine_by_force_and_that_ends_its_proces
     let (code, printed) = force(&scene, &one, "DIGITS");
     assert_eq!(code, Some(0), "{printed}");
     assert!(printed.contains(&format!("process {}, which is stopped", first.pid())), "{printed}");
-    let output = second.wait(SOON);
+    let output = second.wait();
     output.success();
     scene.nothing_interleaved();
     let forced = ": forced by human.";
@@ -353,15 +349,15 @@ fn the_lock_of_an_engine_that_cannot_be_seen_is_given_out_only_by_a_person() {
 
 /// Stops a program with Ctrl-Z for longer than its child may take; when it goes on, the child ends as if nothing was.
 fn outlasts_its_timeout_while_stopped(cli: &Cli, writ: Background<'_>) -> testkit::Output {
-    eventually(SOON, "the child runs", || cli.project().join("started").exists());
+    eventually("the child runs", || cli.project().join("started").exists());
     writ.signal(Signal::TSTP);
-    eventually(SOON, "it is stopped", || is_stopped(writ.pid()));
+    eventually("it is stopped", || is_stopped(writ.pid()));
     let children = below(&writ);
     assert!(!children.is_empty() && children.iter().all(|pid| is_held(*pid)), "{children:?}");
     cli.call(["12"]).program("sleep").run().success();
     cli.scratch().write("project/go", "");
     writ.signal(Signal::CONT);
-    writ.wait(SOON)
+    writ.wait()
 }
 
 const WAITS: &str = "echo here > started; until [ -e go ]; do sleep 0.01; done";

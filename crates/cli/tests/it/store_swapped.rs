@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use testkit::{Cli, eventually};
 
 use crate::documents::writ;
-use crate::run_view::{RunView, SOON, all_gone, file, write_plan};
+use crate::run_view::{RunView, all_gone, file, write_plan};
 
 /// The first task is done when the store is taken away; the second ends after that.
 const PLAN: &str = r#"
@@ -85,10 +85,10 @@ fn a_store_that_is_taken_from_a_working_engine_loses_nothing_and_can_be_brought_
     for (way, swap) in WAYS {
         let (cli, db) = prepare(way);
         let writ = cli.spawn(["run", "plan.toml", "--output", "json"]);
-        eventually(SOON, "the second task works", || cli.project().join("begun").exists());
+        eventually("the second task works", || cli.project().join("begun").exists());
         swap(&db);
         fs::write(cli.project().join("go"), "").unwrap();
-        let output = writ.wait(SOON);
+        let output = writ.wait();
         let said = output.fails_with(1).json();
         assert_eq!(said["error_code"], "STORE_REPLACED", "{way}: {output}");
         all_gone(&cli);
@@ -120,21 +120,21 @@ fn soak_a_write_lock_that_is_held_longer_than_the_lease_ends_no_child() {
     let cli = writ();
     write_plan(&cli, PLAN);
     let writ = cli.spawn(["run", "plan.toml"]);
-    eventually(SOON, "the second task works", || cli.project().join("begun").exists());
+    eventually("the second task works", || cli.project().join("begun").exists());
     let hold = ".shell touch locked; until [ -e unlock ]; do sleep 0.05; done";
     let db = cli.db();
     let words = [db.to_str().unwrap(), "BEGIN IMMEDIATE", hold, "COMMIT"];
-    let holder = cli.call(words).program("sqlite3").deadline(SOON * 4).spawn();
-    eventually(SOON, "the store is locked", || cli.project().join("locked").exists());
+    let holder = cli.call(words).program("sqlite3").spawn();
+    eventually("the store is locked", || cli.project().join("locked").exists());
     let waits = "holds the store's write lock";
-    eventually(SOON, "the engine says that it waits", || writ.stderr().contains(waits));
+    eventually("the engine says that it waits", || writ.stderr().contains(waits));
     let lease = contract::domain::limits::OWNER_LEASE + contract::domain::limits::BUSY_WAIT_MAX / 10;
     let locked = std::time::Instant::now();
-    eventually(lease * 3, "the lease has passed", || locked.elapsed() > lease);
+    eventually("the lease has passed", || locked.elapsed() > lease);
     fs::write(cli.project().join("unlock"), "").unwrap();
-    holder.wait(SOON).success();
+    holder.wait().success();
     fs::write(cli.project().join("go"), "").unwrap();
-    writ.wait(SOON).success();
+    writ.wait().success();
     let view = RunView::only(&cli).unwrap();
     assert_eq!(view.statuses(), ["done, claimed", "done, claimed"], "{view:?}");
     assert_eq!(view.task("second").attempts(), ["succeeded"], "{view:?}");

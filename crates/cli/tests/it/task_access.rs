@@ -5,7 +5,6 @@ use testkit::{Cli, eventually};
 
 use crate::documents::{agent, aop, writ};
 use crate::read_back::{Worked, work};
-use crate::run_view::SOON;
 use crate::sandbox::has_sandbox;
 
 /// A TASK whose child runs this line of shell and succeeds.
@@ -153,10 +152,10 @@ fn what_a_person_writes_meanwhile_is_not_the_tasks_where_the_kernel_held_it() {
         let line = "touch sub/began; until [ -e sub/go ]; do sleep 0.02; done; rm sub/began sub/go";
         let document = task(&cli, line, "prefer", files).to_string();
         let writ = cli.call(["run", "-", "--output", "json"]).stdin(document).spawn();
-        eventually(SOON, "it began", || cli.scratch().has(cli.project().join("sub/began")));
+        eventually("it began", || cli.scratch().has(cli.project().join("sub/began")));
         std::fs::write(cli.project().join("README"), format!("two {missing}")).unwrap();
         std::fs::write(cli.project().join("sub/go"), "").unwrap();
-        let worked = Worked::of(&cli, writ.wait(SOON)).succeeded();
+        let worked = Worked::of(&cli, writ.wait()).succeeded();
         assert_eq!(worked.task("T-1")["outside"]["undeclared"], json!(["README"]));
     }
 }

@@ -1,14 +1,9 @@
 //! Several engines in one workspace: no two tasks write the same path at once, even if an engine dies or is stopped.
 
-use std::time::Duration;
-
 use testkit::{Background, Cli, Signal, eventually, fake_agent};
 
 use crate::bad_stores::sqlite;
-use crate::run_view::{RunView, SOON, all_gone, audit_is_clean, file, run_id};
-
-/// Longer than any lease of an engine.
-const LATER: Duration = Duration::from_secs(60);
+use crate::run_view::{RunView, all_gone, audit_is_clean, file, run_id};
 
 fn cli() -> Cli {
     Cli::new(env!("CARGO_BIN_EXE_writ"))
@@ -52,12 +47,12 @@ fn touch(cli: &Cli, name: &str) {
 #[track_caller]
 fn is_running(cli: &Cli, name: &str) {
     let marker = cli.project().join(format!("{name}-runs"));
-    eventually(SOON, "the task runs", || marker.exists());
+    eventually("the task runs", || marker.exists());
 }
 
 #[track_caller]
 fn says(writ: &Background<'_>, words: &str) {
-    eventually(SOON, words, || writ.stderr().contains(words));
+    eventually(words, || writ.stderr().contains(words));
 }
 
 #[track_caller]
@@ -95,8 +90,8 @@ fn what_one_run_writes_another_waits_for_and_says_so() {
     assert_eq!(RunView::of(&cli, &two).task("two").attempts(), Vec::<&str>::new());
 
     touch(&cli, "one-go");
-    first.wait(SOON).success();
-    let output = second.wait(SOON);
+    first.wait().success();
+    let output = second.wait();
     output.success();
     assert_eq!(output.stderr.matches("waiting for lock").count(), 1, "{output}");
     assert_eq!(file(&cli, "../order"), "free\none\ntwo\n");
@@ -123,7 +118,7 @@ fn a_crowd_of_engines_never_runs_two_tasks_that_write_the_same() {
     }
     let engines: Vec<_> = (0..5).map(|engine| cli.spawn(["run", &format!("{engine}.toml")])).collect();
     for engine in engines {
-        engine.wait(LATER).success();
+        engine.wait().success();
     }
     assert_eq!(file(&cli, "../order").lines().count(), 15);
     nothing_overlapped(&cli);
@@ -143,13 +138,13 @@ fn kill_nine_of_a_holder_frees_what_it_held_when_its_lease_ends() {
     // What it had started is gone long before its locks are free, so nothing can meet.
     std::fs::remove_dir(cli.scratch().join("guard")).unwrap();
     let second_id = run_id(&second);
-    second.wait(LATER).success();
+    second.wait().success();
     all_gone(&cli);
     assert_eq!(RunView::of(&cli, &one).task("one").status, "in_progress");
 
     let before = tokens(&cli, &second_id);
     touch(&cli, "one-go");
-    cli.call(["run", "--continue", &one]).deadline(SOON).run().success();
+    cli.call(["run", "--continue", &one]).run().success();
     assert_eq!(RunView::of(&cli, &one).task("one").attempts(), ["interrupted", "succeeded"]);
     assert!(tokens(&cli, &one)[0] > before[0], "a grant after a death has a higher number");
     assert_eq!(file(&cli, "../order"), "two\none\n");
@@ -166,7 +161,7 @@ fn an_engine_whose_locks_were_taken_ends_its_child_and_does_not_call_the_work_do
     // As a person on another machine leaves it, who cannot end this engine.
     let taken = "UPDATE locks SET active = 0, released_at = 0, release_reason = 'forced by human.ann: gone'";
     sqlite(&cli.db(), taken);
-    first.wait(SOON).fails_with(1);
+    first.wait().fails_with(1);
     let view = RunView::of(&cli, &one);
     assert_eq!((view.state.as_str(), view.task("one").status.as_str()), ("stopped", "blocked"));
     assert!(
@@ -186,7 +181,7 @@ fn a_wait_has_an_end_and_a_person_can_ask_again() {
     is_running(&cli, "one");
     let second = cli.spawn(["run", "two.toml", "--lock-wait", "10ms"]);
     let two = run_id(&second);
-    second.wait(SOON).fails_with(1);
+    second.wait().fails_with(1);
     let waited = RunView::of(&cli, &two);
     assert_eq!((waited.state.as_str(), waited.task("two").status.as_str()), ("stopped", "blocked"));
     let reason = waited.task("two").reason.clone().unwrap_or_default();
@@ -195,7 +190,7 @@ fn a_wait_has_an_end_and_a_person_can_ask_again() {
         "{reason}"
     );
     touch(&cli, "one-go");
-    first.wait(SOON).success();
+    first.wait().success();
     cli.run(["retry", &waited.task("two").id]).success();
     assert_eq!(RunView::of(&cli, &two).task("two").attempts(), ["succeeded"]);
     nothing_overlapped(&cli);
@@ -211,13 +206,13 @@ fn a_waiting_run_can_be_interrupted_and_canceled() {
     let interrupted = cli.spawn(["run", "two.toml"]);
     says(&interrupted, "waiting for lock");
     interrupted.signal(Signal::INT);
-    interrupted.wait(SOON).fails_with(130);
+    interrupted.wait().fails_with(130);
     let canceled = cli.spawn(["run", "two.toml"]);
     says(&canceled, "waiting for lock");
     cli.run(["cancel", &run_id(&canceled)]).success();
-    canceled.wait(SOON).fails_with(1);
+    canceled.wait().fails_with(1);
     touch(&cli, "one-go");
-    first.wait(SOON).success();
+    first.wait().success();
     nothing_overlapped(&cli);
 }
 
@@ -249,7 +244,7 @@ fn a_task_waits_for_the_approval_that_somebody_asked_for() {
     touch(&cli, "first-go");
     says(&writ, &format!("second: waiting for approval {id}"));
     crate::decisions::decide(&cli, &["approval", "grant", &id]).success();
-    writ.wait(SOON).success();
+    writ.wait().success();
     assert_eq!(file(&cli, "../order"), "first\nsecond\n");
     nothing_overlapped(&cli);
 }
@@ -271,7 +266,7 @@ fn what_a_plan_may_not_spend_is_not_started() {
     std::fs::write(cli.project().join("plan.toml"), plan).unwrap();
     let writ = cli.spawn(["run", "plan.toml"]);
     let run = run_id(&writ);
-    writ.wait(SOON).fails_with(1);
+    writ.wait().fails_with(1);
     let view = RunView::of(&cli, &run);
     assert_eq!((view.state.as_str(), view.statuses()), ("stopped", vec!["done, claimed", "blocked"]));
     let reason = view.task("second").reason.clone().unwrap_or_default();

@@ -175,7 +175,7 @@ fn a_store_is_not_deleted_while_a_run_is_working() {
     let file = cli.scratch().write("project/plan.json", plan.to_string());
     let run = cli.spawn(["run", file.to_str().unwrap()]);
     let started = || run.stderr().contains("a: started");
-    testkit::eventually(std::time::Duration::from_secs(20), "the task runs", started);
+    testkit::eventually("the task runs", started);
     let refused = uninstall(&cli, &["--purge", "--yes"]).fails_with(1).json();
     assert_eq!(refused["error_code"], "WRONG_STATE");
     assert!(cli.db().is_file());
@@ -208,12 +208,10 @@ fn a_person_at_a_terminal_is_asked_before_the_store_is_deleted() {
     for (answer, remains) in [("n", true), ("", true), ("yes", true), ("the digits", false)] {
         let mut asked = cli.call(["uninstall", "--purge"]).on_terminal(120, 24);
         let digits = || crate::decisions::digits(&String::from_utf8_lossy(&asked.printed()));
-        testkit::eventually(std::time::Duration::from_secs(20), "the question is asked", || {
-            digits().is_some()
-        });
+        testkit::eventually("the question is asked", || digits().is_some());
         let answer = if remains { answer.to_owned() } else { digits().unwrap() };
         asked.press(&format!("{answer}\n"));
-        assert_eq!(asked.wait(std::time::Duration::from_secs(20)).success(), !remains);
+        assert_eq!(asked.wait().success(), !remains);
         assert_eq!(cli.db().exists(), remains, "{answer:?}");
     }
 }

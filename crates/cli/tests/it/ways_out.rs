@@ -7,7 +7,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use serde_json::Value;
 use testkit::Cli;
 
-use crate::run_view::{SOON, write_plan};
+use crate::run_view::write_plan;
 use crate::sandbox::{has, has_sandbox};
 
 fn task(id: &str, script: &str, more: &str) -> String {
@@ -22,7 +22,7 @@ fn worked(cli: &Cli, head: &str, tasks: &[String]) -> Vec<Value> {
         cli,
         &format!("objective = \"o\"\nworkspace = \".\"\nsandbox = \"enforce\"\n{head}\n{}", tasks.concat()),
     );
-    let output = cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run();
+    let output = cli.call(["run", "plan.toml", "--output", "json"]).run();
     let answer = output.json();
     let data = if answer["data"].is_null() { &answer["error_context"] } else { &answer["data"] };
     data["tasks"].as_array().unwrap_or_else(|| panic!("{output}")).clone()
@@ -138,7 +138,7 @@ fn a_task_that_uses_too_much_fails_with_the_reason_and_another_one_goes_on() {
             task("beside", "echo x > beside/file", "")
         ),
     );
-    let output = cli.call(["run", "plan.toml", "--output", "json"]).env("HOME", &home).deadline(SOON).run();
+    let output = cli.call(["run", "plan.toml", "--output", "json"]).env("HOME", &home).run();
     let answer = output.json();
     let data = if answer["data"].is_null() { &answer["error_context"] } else { &answer["data"] };
     for (number, (id, _, reason)) in ways.iter().enumerate() {

@@ -10,7 +10,7 @@ use crate::aop_tasks::response;
 use crate::documents::{agent, aop, plan, with, writ};
 use crate::executors::{asked, prints, with_program};
 use crate::read_back::{Worked, work};
-use crate::run_view::{SOON, audit_is_clean, run_id};
+use crate::run_view::{audit_is_clean, run_id};
 
 /// The reset time that is never waited for in a test.
 const LATE: &str = "retry after 1h";
@@ -83,7 +83,7 @@ fn limit(cli: &Cli) {
 fn waiting(cli: &Cli, tasks: Vec<Value>) -> Background<'_> {
     let count = tasks.len();
     let writ = waiting_in_order(cli, tasks);
-    eventually(SOON, "its tasks wait", || limits(cli).first().is_some_and(|limit| limit["waiting"] == count));
+    eventually("its tasks wait", || limits(cli).first().is_some_and(|limit| limit["waiting"] == count));
     writ
 }
 
@@ -158,7 +158,7 @@ fn another_run_waits_for_the_same_window_until_it_is_cleared() {
     assert_eq!(calls(&cli), 1, "nobody asked the provider again");
     let cleared = cli.run(["limits", "clear", "claude"]);
     assert_eq!(cleared.success().stdout, "claude is used again; 1 task waited for it\n");
-    writ.wait(SOON).success();
+    writ.wait().success();
     assert_eq!((calls(&cli), self::limits(&cli)), (2, vec![]));
     let nothing = cli.run(["limits", "clear", "claude"]);
     assert!(nothing.fails_with(1).stderr.contains("no limit of this resource is known"), "{nothing}");
@@ -173,11 +173,11 @@ fn tasks_of_other_executors_go_on_meanwhile() {
     let free = json!({"id": "free", "command": ["touch", "free-ran"]});
     let document = plan([task("a", json!({})), free]).to_string();
     let writ = cli.call(["run", "-"]).stdin(document).spawn();
-    eventually(SOON, "the free task ran", || cli.scratch().has(cli.project().join("free-ran")));
-    eventually(SOON, "the other waits", || writ.stderr().contains("a: waiting for claude until "));
+    eventually("the free task ran", || cli.scratch().has(cli.project().join("free-ran")));
+    eventually("the other waits", || writ.stderr().contains("a: waiting for claude until "));
     // Left with Ctrl-C, it says what it waits for and how it goes on.
     writ.signal(Signal::INT);
-    let left = writ.wait(SOON);
+    let left = writ.wait();
     assert!(left.stderr.contains("; 1 task waits for claude until "), "{left}");
     assert!(left.stderr.contains("interrupted; continue with `writ run --continue run_"), "{left}");
 }
@@ -191,10 +191,10 @@ fn the_engine_that_follows_a_killed_one_still_waits() {
     assert_eq!(limits(&cli)[0]["waiting"], 1);
     let since = waits_for(&cli, &run)["since"].clone();
     let next = cli.spawn(["run", "--continue", &run]);
-    eventually(SOON, "it waits again", || next.stderr().contains("a: waiting for claude until "));
+    eventually("it waits again", || next.stderr().contains("a: waiting for claude until "));
     assert_eq!((calls(&cli), &waits_for(&cli, &run)["since"]), (1, &since));
     cli.run(["limits", "clear", "claude"]).success();
-    next.wait(SOON).success();
+    next.wait().success();
     assert_eq!(calls(&cli), 2);
     audit_is_clean(&cli);
 }
@@ -221,11 +221,11 @@ fn a_probe_that_is_refused_again_keeps_the_others_waiting() {
     let cli =
         with_program("claude", &format!("if [ $n = 0 ]; then\n{}\nfi\n{again}", refused("retry after 1s")));
     let writ = waiting_in_order(&cli, vec![task("a", json!({})), task("b", json!({}))]);
-    eventually(SOON, "the probe was refused", || limits(&cli).iter().any(|limit| limit["times"] == 2));
-    eventually(SOON, "both wait", || limits(&cli)[0]["waiting"] == 2);
+    eventually("the probe was refused", || limits(&cli).iter().any(|limit| limit["times"] == 2));
+    eventually("both wait", || limits(&cli)[0]["waiting"] == 2);
     assert_eq!(calls(&cli), 2);
     cli.run(["limits", "clear", "claude"]).success();
-    writ.wait(SOON).success();
+    writ.wait().success();
     assert_eq!(calls(&cli), 4);
 }
 

@@ -1,13 +1,9 @@
 //! `writ worker run` through the real binary: a command takes assignments, and its end decides about the task.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use testkit::{Cli, Signal, eventually, process};
 
 use crate::documents::opened;
-
-const SOON: Duration = Duration::from_secs(60);
 
 /// Two tasks, the second after the first.
 pub(crate) const PLAN: &str = r#"
@@ -36,7 +32,7 @@ fn row(cli: &Cli, run: &str, index: usize) -> Value {
 
 fn worker<'c>(cli: &'c Cli, run: &str, more: &[&str], script: &str) -> testkit::Call<'c> {
     let words = ["worker", "run", "--run", run, "--owner", "w1"];
-    cli.call([&words[..], more, &["--", "sh", "-c", script]].concat()).deadline(SOON)
+    cli.call([&words[..], more, &["--", "sh", "-c", script]].concat())
 }
 
 fn last_entry(cli: &Cli, run: &str, task: &str) -> Value {
@@ -144,9 +140,9 @@ fn a_worker_that_is_interrupted_ends_its_command_and_submits_why() {
     let run = opened(&cli, PLAN);
     let script = "setsid sleep 600 & echo here > begun; sleep 600";
     let working = worker(&cli, &run, &["--loop"], script).spawn();
-    eventually(SOON, "the command begins", || cli.project().join("begun").exists());
+    eventually("the command begins", || cli.project().join("begun").exists());
     process::signal(working.pid(), Signal::INT);
-    let output = working.wait(SOON);
+    let output = working.wait();
     assert_eq!(output.fails_with(130).json()["error_code"], "INTERRUPTED");
     assert_eq!(cli.leftovers(), Vec::<u32>::new());
     assert_eq!(row(&cli, &run, 0)["status"], "blocked");
@@ -159,11 +155,11 @@ fn a_worker_whose_assignment_is_lost_ends_its_command_and_submits_nothing() {
     let plan = PLAN.replace("writes = [\"a\"]", "writes = [\"a\"]\ntimeout = \"30s\"");
     let run = opened(&cli, &plan);
     let working = worker(&cli, &run, &[], "echo here > begun; sleep 600").spawn();
-    eventually(SOON, "the command begins", || cli.project().join("begun").exists());
+    eventually("the command begins", || cli.project().join("begun").exists());
     let delta = json!({"task_id": "T-1", "status": "canceled", "owner": "", "reason": "r", "delta_id": "d"});
     let document = json!({"schema_version": "1.0.0", "run_id": run, "ledger_delta": [delta]});
     cli.call(["ledger", "apply"]).stdin(document.to_string()).run().success();
-    let said = working.wait(SOON).fails_with(1).json();
+    let said = working.wait().fails_with(1).json();
     assert_eq!(said["data"]["tasks"][0]["status"], "lost", "{said}");
     assert_eq!(row(&cli, &run, 0)["status"], "canceled");
     assert_eq!(cli.leftovers(), Vec::<u32>::new());
@@ -176,11 +172,11 @@ fn heartbeats_are_sent_while_the_command_runs() {
     let run = opened(&cli, &plan);
     let script = "mkdir -p a; echo hello > a/file; until [ -e go ]; do sleep 0.05; done";
     let working = worker(&cli, &run, &[], script).spawn();
-    eventually(SOON, "the command begins", || cli.project().join("a/file").exists());
+    eventually("the command begins", || cli.project().join("a/file").exists());
     let before = row(&cli, &run, 0)["last_heartbeat_at"].clone();
-    eventually(SOON, "a heartbeat arrives", || row(&cli, &run, 0)["last_heartbeat_at"] != before);
+    eventually("a heartbeat arrives", || row(&cli, &run, 0)["last_heartbeat_at"] != before);
     cli.scratch().write(cli.project().join("go"), "");
-    working.wait(SOON).success();
+    working.wait().success();
 }
 
 #[test]

@@ -1,15 +1,12 @@
 //! Tasks that work in clones of their own: their work lands in the workspace, a conflict becomes a task, nothing is lost.
 
 use std::fs;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::{Cli, eventually};
 
 use crate::decisions::decide;
 use crate::sandbox::has_sandbox;
-
-const SOON: Duration = Duration::from_secs(60);
 
 /// A project that is a repository with one commit.
 fn project() -> Cli {
@@ -56,7 +53,7 @@ fn plan(cli: &Cli, head: &str, tasks: &[String]) {
 
 /// Runs the plan and returns name, status, evidence and reason of each task.
 fn worked(cli: &Cli) -> Vec<Value> {
-    let output = cli.call(["run", "plan.toml", "--output", "json"]).deadline(SOON).run();
+    let output = cli.call(["run", "plan.toml", "--output", "json"]).run();
     lines(&output.json())
 }
 
@@ -97,7 +94,7 @@ fn a_task_that_a_dirty_workspace_hinders_says_what_to_do_and_can_be_canceled() {
     let cli = project();
     plan(&cli, "", &[task("a", "true", "writes = [\".\"]")]);
     write(&cli, "file", "two\n");
-    let stopped = cli.call(["run", "plan.toml", "--output", "text"]).deadline(SOON).run();
+    let stopped = cli.call(["run", "plan.toml", "--output", "text"]).run();
     assert!(stopped.stdout.contains("commit or stash them: file"), "{stopped}");
     assert!(stopped.stderr.contains("hint: fix what blocks these tasks, then `writ retry run_"), "{stopped}");
     assert!(stopped.stdout.contains("1 of 1 tasks wait for a person"), "{stopped}");
@@ -187,11 +184,11 @@ fn a_task_whose_work_was_discarded_stays_blocked_when_its_run_goes_on() {
     let tasks = conflicting(&cli, "", None);
     let (winner, loser) = if tasks[0][1] == "done" { ("a", "b") } else { ("b", "a") };
     decide(&cli, &["worktree", "discard", loser]).success();
-    cli.call(["run", "--continue", "@last"]).deadline(SOON).run().fails_with(1);
+    cli.call(["run", "--continue", "@last"]).run().fails_with(1);
     let state = |name: &str| shown(&cli).into_iter().find(|task| task[0] == name).unwrap()[1].clone();
     assert_eq!((state(winner), state(loser)), (json!("done"), json!("blocked")));
     // It can still be done anew.
-    cli.call(["retry", loser]).deadline(SOON).run().success();
+    cli.call(["retry", loser]).run().success();
     assert_eq!((state(loser), read(&cli, "file")), (json!("done"), format!("{loser}\n")));
 }
 
@@ -224,11 +221,11 @@ fn a_conflict_becomes_a_task_that_names_both_sides_and_ends_when_it_is_resolved(
     let kept = cli.run(["worktree", "gc"]).success().stdout.clone();
     assert!(kept.contains(&format!("{loser}: it has work that is not merged")), "{kept}");
     // Continuing does not help while it is not resolved, and makes no second task.
-    cli.call(["run", "--continue", &run]).deadline(SOON).run().fails_with(1);
+    cli.call(["run", "--continue", &run]).run().fails_with(1);
     let again = cli.run(["task", "list", "--output", "json"]).success().json().to_string();
     assert_eq!(again.matches("Resolve the merge").count(), listed.matches("Resolve the merge").count());
     git(&cli, &["merge", "-q", "-s", "ours", "-m", "resolved", &reference]);
-    cli.call(["run", "--continue", &run]).deadline(SOON).run().success();
+    cli.call(["run", "--continue", &run]).run().success();
     let states: Vec<Value> = shown(&cli).into_iter().map(|task| task[1].clone()).collect();
     assert_eq!(states, ["done", "done", "done"]);
     let open =
@@ -302,7 +299,7 @@ fn a_task_begins_only_with_everything_that_is_committed() {
     assert_eq!(read(&cli, "file"), "by a person\n");
     commit(&cli, "second");
     cli.run(["retry", "a"]).success();
-    cli.call(["run", "--continue", "@last"]).deadline(SOON).run().success();
+    cli.call(["run", "--continue", "@last"]).run().success();
     assert_eq!(shown(&cli), [json!(["a", "done", "claimed", null])]);
     assert_eq!((read(&cli, "file"), read(&cli, "other")), ("by a person\n".to_owned(), "2\n".to_owned()));
 }
@@ -314,16 +311,16 @@ fn a_persons_edits_during_the_run_are_not_overwritten() {
     let met = cli.scratch().dir("met");
     plan(&cli, "", &[task("a", script, &format!("env = {{ MEET = {met:?} }}"))]);
     let writ = cli.spawn(["run", "plan.toml"]);
-    eventually(SOON, "the task runs", || met.join("runs").exists());
+    eventually("the task runs", || met.join("runs").exists());
     write(&cli, "file", "by a person\n");
     fs::write(met.join("go"), "").unwrap();
-    writ.wait(SOON).fails_with(1);
+    writ.wait().fails_with(1);
     assert_eq!(read(&cli, "file"), "by a person\n");
     let tasks = shown(&cli);
     assert_eq!(tasks[0][1], "blocked");
     assert!(tasks[0][3].as_str().unwrap().starts_with("merge conflict: "), "{tasks:?}");
     git(&cli, &["checkout", "-q", "file"]);
-    cli.call(["run", "--continue", "@last"]).deadline(SOON).run().success();
+    cli.call(["run", "--continue", "@last"]).run().success();
     assert_eq!((read(&cli, "file"), shown(&cli)[0][1].clone()), ("a\n".to_owned(), json!("done")));
 }
 
@@ -338,14 +335,14 @@ fn an_engine_that_was_killed_loses_nothing_of_a_clone() {
     );
     plan(&cli, "", &[task("a", script, &rest)]);
     let writ = cli.spawn(["run", "plan.toml"]);
-    eventually(SOON, "the task runs", || met.join("runs").exists());
+    eventually("the task runs", || met.join("runs").exists());
     drop(writ.kill_nine());
     assert_eq!(clones(&cli)[0][1], "unmerged");
     fs::write(met.join("go"), "").unwrap();
     // Others move the workspace on meanwhile.
     write(&cli, "third", "by a person\n");
     commit(&cli, "second");
-    cli.call(["run", "--continue", "@last"]).deadline(SOON).run().success();
+    cli.call(["run", "--continue", "@last"]).run().success();
     assert_eq!(shown(&cli), [json!(["a", "done", "verified", null])]);
     assert_eq!(
         (read(&cli, "file"), read(&cli, "other"), read(&cli, "third")),
@@ -366,13 +363,13 @@ fn a_merge_waits_for_those_who_write_in_the_workspace() {
     write(&cli, "hold.toml", &format!("objective = \"o\"\nworkspace = \".\"\n{UNCONFINED}\n{holder}"));
     plan(&cli, UNCONFINED, &[task("a", "echo a > file", "")]);
     let first = cli.spawn(["run", "hold.toml"]);
-    eventually(SOON, "the lock is held", || met.join("holds").exists());
+    eventually("the lock is held", || met.join("holds").exists());
     let second = cli.spawn(["run", "plan.toml"]);
-    eventually(SOON, "the merge waits", || second.stderr().contains("waiting for lock on file"));
+    eventually("the merge waits", || second.stderr().contains("waiting for lock on file"));
     assert_eq!(read(&cli, "file"), "one\n");
     fs::write(met.join("go"), "").unwrap();
-    first.wait(SOON).success();
-    second.wait(SOON).success();
+    first.wait().success();
+    second.wait().success();
     assert_eq!((read(&cli, "seen"), read(&cli, "file")), ("one\n".to_owned(), "a\n".to_owned()));
 }
 
@@ -391,7 +388,7 @@ fn a_task_that_begins_while_a_result_cannot_be_merged_says_so() {
     let watch = task("watch", known, "depends_on = [\"a\"]");
     let c = task("c", "echo c > other", "depends_on = [\"watch\"]");
     plan(&cli, "", &[a, b, watch, c]);
-    let output = cli.call(["run", "plan.toml"]).deadline(SOON).run();
+    let output = cli.call(["run", "plan.toml"]).run();
     let told = "c: begins without `b`: merge conflict with `a` in file; resolve it in the workspace with `git merge refs/writ/";
     assert!(output.fails_with(1).stderr.contains(told), "{output}");
     let trace = cli.run(["trace", "@last", "--output", "ndjson"]).success().stdout.clone();
@@ -466,7 +463,7 @@ fn landing_slowly<'c>(cli: &'c Cli, command: &str) -> (testkit::Background<'c>, 
     plan(cli, "", &[task("a", "echo a > file", "")]);
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
     let writ = cli.call(["run", "plan.toml"]).env("PATH", path).spawn();
-    eventually(SOON, "the merge is under way", || met.join("there").exists());
+    eventually("the merge is under way", || met.join("there").exists());
     (writ, met)
 }
 
@@ -476,7 +473,7 @@ fn a_task_that_is_canceled_while_its_merge_is_prepared_is_not_merged() {
     let (writ, met) = landing_slowly(&cli, " fetch ");
     cli.run(["cancel", "a"]).success();
     fs::write(met.join("go"), "").unwrap();
-    writ.wait(SOON).fails_with(1);
+    writ.wait().fails_with(1);
     assert_eq!(shown(&cli)[0][1], "canceled");
     assert_eq!((read(&cli, "file"), git(&cli, &["log", "--format=%s"])), ("one\n".into(), "first".into()));
     assert_eq!(git(&cli, &["status", "--porcelain"]), "");
@@ -488,7 +485,7 @@ fn a_task_that_is_canceled_after_its_merge_began_says_what_was_merged() {
     let (writ, met) = landing_slowly(&cli, " update-ref -m ");
     cli.run(["cancel", "a"]).success();
     fs::write(met.join("go"), "").unwrap();
-    writ.wait(SOON).fails_with(1);
+    writ.wait().fails_with(1);
     let head = git(&cli, &["rev-parse", "HEAD"]);
     let told = cli.run(["runs", "show", "@last", "--output", "json"]).success().stdout.clone();
     assert_eq!((shown(&cli)[0][1].clone(), read(&cli, "file")), (json!("canceled"), "a\n".into()));
@@ -559,7 +556,7 @@ fn a_clone_with_unmerged_work_is_discarded_by_a_person_and_can_be_brought_back()
 fn a_task_whose_clone_was_discarded_begins_anew() {
     let cli = unmerged();
     decide(&cli, &["worktree", "discard", "lost"]).success();
-    cli.call(["retry", "lost"]).deadline(SOON).run().fails_with(1);
+    cli.call(["retry", "lost"]).run().fails_with(1);
     assert_eq!(clones(&cli).len(), 1);
     // A clone that cannot be compared is discarded too, and the question says what that means.
     let listed = cli.run(["worktree", "list", "--output", "json"]).success().json();
@@ -584,9 +581,9 @@ fn a_clone_without_unmerged_work_is_discarded_by_anybody_and_one_in_use_by_nobod
     let waits = format!("touch {}; until [ -e {} ]; do sleep 0.01; done", started.display(), go.display());
     plan(&cli, UNCONFINED, &[task("b", &waits, "writes = [\".\"]")]);
     let run = cli.call(["run", "plan.toml"]).spawn();
-    eventually(SOON, "the task runs", || started.exists());
+    eventually("the task runs", || started.exists());
     let refused = decide(&cli, &["worktree", "discard", "b", "--output", "json"]);
     assert_eq!(refused.json()["error_code"], "WRONG_STATE", "{refused}");
     fs::write(go, "").unwrap();
-    run.wait(SOON).success();
+    run.wait().success();
 }

@@ -10,8 +10,6 @@ use testkit::{Scratch, eventually};
 
 use super::*;
 
-const PATIENCE: Duration = Duration::from_mins(1);
-
 /// A workspace and the index of it.
 struct World {
     scratch: Scratch,
@@ -58,7 +56,7 @@ fn a_second_look_at_an_unchanged_tree_reads_no_file() {
     let first = world.look();
     assert_eq!((first.files(), first.files_read()), (50, 50));
     // Files that were written in the instant of the look are read once more.
-    eventually(PATIENCE, "no file is read", || world.look().files_read() == 0);
+    eventually("no file is read", || world.look().files_read() == 0);
     world.write("d1/f1", "more");
     let third = world.look();
     assert_eq!((third.changed_since(&first), third.files_read()), (vec!["d1/f1".to_owned()], 1));
@@ -72,7 +70,7 @@ fn a_change_with_the_same_size_and_time_is_seen_by_its_other_time() {
     let set_time =
         |path: &Path| fs::File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
     set_time(&world.root.join("a"));
-    eventually(PATIENCE, "no file is read", || world.look().files_read() == 0);
+    eventually("no file is read", || world.look().files_read() == 0);
     let changed = world.after(&[], |root| {
         fs::write(root.join("a"), "two").unwrap();
         set_time(&root.join("a"));
@@ -200,7 +198,7 @@ fn pipes_are_never_opened_and_any_name_can_be_told() {
 fn a_damaged_index_is_made_again() {
     let world = World::new();
     world.write("a", "one");
-    eventually(PATIENCE, "no file is read", || world.look().files_read() == 0);
+    eventually("no file is read", || world.look().files_read() == 0);
     let kept: Vec<PathBuf> = fs::read_dir(world.scratch.join("writ.db.index"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -282,7 +280,7 @@ fn the_digest_of_a_scope_reads_nothing_else_and_forgets_nothing() {
     }
     let only = scopes(&["src/deep", "src", "top", "gone"]);
     let inside = || world.index.look(&world.root, &How { always: &only, is_only: true, ..How::default() });
-    eventually(PATIENCE, "nothing is racy any more", || world.look().files_read() == 0);
+    eventually("nothing is racy any more", || world.look().files_read() == 0);
     let first = inside();
     assert_eq!((first.files(), first.files_read()), (3, 0));
     let digest = |look: &Look| look.tree_digest(&only).unwrap();
@@ -293,7 +291,7 @@ fn the_digest_of_a_scope_reads_nothing_else_and_forgets_nothing() {
     assert_eq!(second.files_read(), 1);
     assert_ne!(digest(&first), digest(&second));
     // What lies beside it is still known.
-    eventually(PATIENCE, "nothing is racy any more", || inside().files_read() == 0);
+    eventually("nothing is racy any more", || inside().files_read() == 0);
     assert_eq!(world.look().files_read(), 0);
 }
 
@@ -386,7 +384,7 @@ fn reading_racy_files_again_writes_no_index_and_another_process_reads_them_too()
     world.write("a", "one");
     assert_eq!(world.look().files_read(), 1);
     let before = stored(&world, ".idx");
-    eventually(PATIENCE, "no file is read", || world.look().files_read() == 0);
+    eventually("no file is read", || world.look().files_read() == 0);
     assert_eq!(stored(&world, ".idx"), before);
     let other = Index::at(world.scratch.join("writ.db.index"));
     assert_eq!(other.look(&world.root, &How::default()).files_read(), 1);
@@ -405,7 +403,7 @@ fn an_index_that_another_process_replaced_is_loaded_again() {
     let other = Index::at(world.scratch.join("writ.db.index"));
     world.write("b", "two");
     other.look(&world.root, &How::default());
-    eventually(PATIENCE, "no file is read", || other.look(&world.root, &How::default()).files_read() == 0);
+    eventually("no file is read", || other.look(&world.root, &How::default()).files_read() == 0);
     let before = world.look();
     world.write("c", "three");
     let look = world.look();
@@ -427,7 +425,7 @@ fn a_name_with_a_secret_is_not_kept_and_its_file_is_still_compared() {
     {
         world.write(&path, "text");
     }
-    eventually(PATIENCE, "no file is read", || world.look().files_read() == 0);
+    eventually("no file is read", || world.look().files_read() == 0);
     let before = world.look();
     world.index.keep(&world.root, "task", &before).unwrap();
     for entry in fs::read_dir(world.scratch.join("writ.db.index")).unwrap().flatten() {

@@ -29,9 +29,6 @@ use crate::settings::{Settings, StopSignal};
 use crate::supervisor::ShimProgram;
 use crate::{Executors, Policy};
 
-/// Far beyond what anything here takes, even on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
-
 struct World {
     store: TempStore,
     cx: Context,
@@ -195,7 +192,7 @@ impl Observer for Watcher<'_> {
 }
 
 fn wait_for(flag: &AtomicBool) {
-    testkit::eventually(PATIENCE, "the signal of the test", || flag.load(Ordering::SeqCst));
+    testkit::eventually("the signal of the test", || flag.load(Ordering::SeqCst));
 }
 
 #[test]
@@ -226,7 +223,7 @@ fn a_layer_that_does_not_answer_before_the_deadline_refuses_the_run() {
     static GIVEN_UP: AtomicBool = AtomicBool::new(false);
     fn silent(_: &RunFacts<'_>) -> Outcome {
         Outcome::new().wait(|give_up| {
-            testkit::eventually(PATIENCE, "the deadline", || give_up.is_set());
+            testkit::eventually("the deadline", || give_up.is_set());
             GIVEN_UP.store(true, Ordering::SeqCst);
             Outcome::decided("LATE", "nobody waits")
         })
@@ -252,7 +249,7 @@ fn a_layer_that_does_not_answer_before_the_deadline_refuses_the_run() {
 
 fn waits_until_given_up(_: &RunFacts<'_>) -> Outcome {
     Outcome::new().wait(|give_up| {
-        testkit::eventually(PATIENCE, "the end of the wait", || give_up.is_set());
+        testkit::eventually("the end of the wait", || give_up.is_set());
         Outcome::new()
     })
 }
@@ -325,7 +322,7 @@ fn a_task_whose_layer_does_not_answer_fails_without_an_attempt() {
             return l5_context::run(facts);
         }
         Outcome::new().wait(|give_up| {
-            testkit::eventually(PATIENCE, "the end of the wait", || give_up.is_set());
+            testkit::eventually("the end of the wait", || give_up.is_set());
             Outcome::new().giving(String::new())
         })
     }
@@ -350,7 +347,7 @@ fn judge_slowly(facts: &VerifyFacts<'_>, flag: &'static AtomicBool) -> Outcome<(
     }
     Outcome::new().wait(move |give_up| {
         let is_over = || flag.load(Ordering::SeqCst) || give_up.is_set();
-        testkit::eventually(PATIENCE, "the signal of the test", is_over);
+        testkit::eventually("the signal of the test", is_over);
         let verification =
             Verification { status: "passed".to_owned(), reason: "seen".to_owned(), confidence: None };
         Outcome::decided("SEEN", "elsewhere").giving((Verdict::Done { verified: false }, verification))

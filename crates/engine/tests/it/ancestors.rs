@@ -52,7 +52,7 @@ fn the_agent_is_found_through_the_shells_between_and_told_dead_from_alive() {
     assert_eq!(probe(&elsewhere), Liveness::Unseen);
     agent.kill().unwrap();
     // Killed and not yet collected by its parent.
-    testkit::eventually(crate::world::PATIENCE, "it is dead", || probe(process) == Liveness::Dead);
+    testkit::eventually("it is dead", || probe(process) == Liveness::Dead);
     agent.wait().unwrap();
     assert_eq!(probe(process), Liveness::Dead);
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use contract::domain::confinement::Namespace;
 use engine::supervisor::{self, Handle, Report};
-use testkit::Signal;
 use testkit::process::signal;
+use testkit::{Signal, eventually};
 
-use crate::world::{MODES, Owner, Run, alive, eventually, supervisors};
+use crate::world::{MODES, Owner, Run, alive, supervisors};
 
 /// Executors that are hard to end, for owners that die.
 const SCRIPTS: [&str; 4] = [

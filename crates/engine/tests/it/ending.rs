@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use engine::supervisor::process_table;
 use engine::supervisor::{Exit, Gone, Report};
+use testkit::eventually;
 
-use crate::world::{MODES, Run, alive, eventually, fresh_token, script, supervisors};
+use crate::world::{MODES, Run, alive, fresh_token, script, supervisors};
 
 const NOTHING_LEFT: Report = Report::Gone(Gone { killed: 0, survivors: 0 });
 

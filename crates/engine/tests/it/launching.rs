@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use engine::launcher::{Bounds, RunError, Seen, Wish, ask, run};
 use engine::supervisor::{Exit, Stdin};
+use testkit::PATIENCE;
 
-use crate::world::{PATIENCE, alive, fresh_token, script, shim_program};
+use crate::world::{alive, fresh_token, script, shim_program};
 
 const BOUNDS: Bounds = Bounds { timeout: PATIENCE, output_bytes_max: 1_000, beyond: Wish::Kill };
 

@@ -3,10 +3,10 @@
 use contract::domain::confinement::Namespace;
 use contract::domain::id::Id;
 use engine::supervisor::{self, MarkedProcess, Marker, OwnerIdentity, Reaped, Role};
-use testkit::Signal;
 use testkit::process::signal;
+use testkit::{Signal, eventually};
 
-use crate::world::{Owner, PROGRAM, alive, eventually, fresh_token};
+use crate::world::{Owner, PROGRAM, alive, fresh_token};
 
 fn is_of(owner: &Owner) -> impl Fn(&Marker) -> bool {
     let attempt = Id::from_bits(owner.token.parse().unwrap());

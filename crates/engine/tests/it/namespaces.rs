@@ -11,10 +11,10 @@ use engine::supervisor::{self, Exit, NamespaceInForce, Report, Role, find_marked
 use ops::run::Liveness;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use testkit::Signal;
 use testkit::process::signal;
+use testkit::{PATIENCE, Signal, eventually};
 
-use crate::world::{Owner, PATIENCE, PROGRAM, Run, alive, eventually, in_force};
+use crate::world::{Owner, PROGRAM, Run, alive, in_force};
 
 /// Daemons that cleared their environment, and one that starts further ones all the time.
 const DAEMONS: [&str; 3] = [

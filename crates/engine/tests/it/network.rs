@@ -8,10 +8,10 @@ use contract::domain::confinement::NetworkUse;
 use contract::domain::network::{HostRule, Verdict};
 use engine::supervisor::{Exit, LaunchSpec, Part, Reachable, Report};
 
-use testkit::pong_server;
+use testkit::{PATIENCE, eventually, pong_server};
 
 use crate::sandbox::{Outcome, World, has_sandbox};
-use crate::world::{PATIENCE, PROGRAM, Run, alive, eventually, fresh_token, script};
+use crate::world::{PROGRAM, Run, alive, fresh_token, script};
 
 /// Where the proxy listens inside.
 const PROXY: &str = "127.0.0.1:3128";

@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
 use engine::supervisor::{Exit, Report, Stdin, Supervisor};
+use testkit::{PATIENCE, eventually};
 
-use crate::world::{PATIENCE, Run, alive, eventually, fresh_token, script, shim_program};
+use crate::world::{Run, alive, fresh_token, script, shim_program};
 
 #[test]
 fn both_outputs_arrive_whole() {

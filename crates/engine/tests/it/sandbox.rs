@@ -11,9 +11,9 @@ use contract::domain::confinement::{Namespace, NetworkUse};
 use contract::domain::network::Visit;
 use engine::launcher::Launcher;
 use engine::supervisor::{Exit, InForce, LaunchSpec, Limits, Part, Report, Sandbox};
-use testkit::Scratch;
+use testkit::{PATIENCE, Scratch};
 
-use crate::world::{PATIENCE, PROGRAM, Run, alive, fresh_token, script, shim_program};
+use crate::world::{PROGRAM, Run, alive, fresh_token, script, shim_program};
 
 /// A directory with an open and a closed part, and what is outside.
 pub(crate) struct World {

@@ -7,10 +7,10 @@ use engine::supervisor::{
     Exit, Handle, InForce, Limits, MarkedProcess, Report, Role, Sandbox, ShimProgram, Stdin, Supervisor,
     find_marked,
 };
-use testkit::Signal;
 use testkit::process::signal;
+use testkit::{PATIENCE, Signal, eventually};
 
-use crate::world::{PATIENCE, PROGRAM, eventually, fresh_token, script};
+use crate::world::{PROGRAM, fresh_token, script};
 
 fn start(token: &str, text: &str) -> (Handle, Receiver<Report>) {
     start_with(Sandbox::default(), token, text)

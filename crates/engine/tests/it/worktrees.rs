@@ -7,7 +7,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 use contract::domain::id::{Attempt, Id, mint};
 use contract::domain::run::RunId;
@@ -685,7 +684,7 @@ fn a_merge_waits_for_another_git_that_holds_the_index() {
     let record = bench.path(&format!("clones/{}/a/worktree.json", bench.run));
     let other = std::thread::spawn(move || {
         let is_begun = || fs::read_to_string(&record).is_ok_and(|text| text.contains("underway"));
-        testkit::eventually(Duration::from_secs(60), "the merge begins", is_begun);
+        testkit::eventually("the merge begins", is_begun);
         fs::remove_file(&lock).unwrap();
     });
     assert_eq!(bench.put(&mut clone, &candidate), Landing::Landed);
@@ -749,7 +748,7 @@ fn a_clone_that_is_being_made_holds_up_nobody() {
             Order { run: &run, task: &task, name: "first", workspace: &workspace, ports: 10, at: NOW };
         clones.open(&runner, &order).map(|(clone, _)| clone.record.ports)
     });
-    testkit::eventually(std::time::Duration::from_secs(30), "a clone is being made", || there.exists());
+    testkit::eventually("a clone is being made", || there.exists());
     let second = bench.try_open("second", 10).unwrap();
     let kept = bench.clones.list().unwrap();
     let made = kept.iter().find(|clone| clone.record.name == "first").unwrap();

@@ -3,7 +3,6 @@
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{self, Receiver};
-use std::time::Duration;
 
 use contract::domain::confinement::Namespace;
 use contract::domain::id::Id;
@@ -11,10 +10,9 @@ use engine::supervisor::process_table::{self, Process};
 use engine::supervisor::{
     self, Handle, LaunchSpec, Marker, NamespaceInForce, Report, ShimProgram, Supervisor,
 };
+use testkit::PATIENCE;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_shim-for-tests");
-/// Far beyond what anything here takes, even on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// With a namespace where the system allows it, and without one.
 pub(crate) const MODES: [Namespace; 2] = [Namespace::On, Namespace::Off];
@@ -33,11 +31,6 @@ pub(crate) fn in_force(namespace: Namespace) -> NamespaceInForce {
     let Ok(Report::Started { in_force, .. }) = run.reports.recv_timeout(PATIENCE) else { panic!("no start") };
     assert!(matches!(run.finish().ends[..], [Report::Exited(_), Report::Gone(_)]));
     in_force.namespace
-}
-
-#[track_caller]
-pub(crate) fn eventually(what: &str, is_so: impl FnMut() -> bool) {
-    testkit::eventually(PATIENCE, what, is_so);
 }
 
 /// A number that no other process on the machine has among its arguments. Also a number of seconds to sleep.

@@ -6,7 +6,6 @@ mod worker;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use contract::domain::check::{Check, Expects};
 use contract::domain::money::MicroUsd;
@@ -94,14 +93,14 @@ fn soak_thirty_two_processes_share_one_store_and_are_killed_at_random() {
         let victim = crew.swap_remove(index);
         let wanted = usize::try_from(chance.below(6)).unwrap();
         let mut victim = victim;
-        eventually(Duration::from_secs(60), "a worker works", || {
+        eventually("a worker works", || {
             victim.stdout().matches("\n> ").count() >= wanted || !victim.is_running()
         });
         drop(victim.kill_nine());
         crew.push(start());
     }
     for worker in crew {
-        let output = worker.wait(Duration::from_secs(100));
+        let output = worker.wait();
         output.success();
     }
     let told = checker::check(&place, &run);

@@ -1,7 +1,6 @@
 //! A process is killed at any moment: what was acknowledged is stored, and the log is complete.
 
 use std::path::Path;
-use std::time::Duration;
 
 use contract::domain::time::Clock;
 use store::{EventFilter, Store, Stream};
@@ -19,8 +18,7 @@ fn kill_nine_loses_nothing_that_was_acknowledged() {
         let running = child.call().spawn();
         // Sometimes before its first line, sometimes in the middle of its work.
         let words = usize::try_from(chance.below(12)).unwrap();
-        let deadline = Duration::from_secs(20);
-        eventually(deadline, "the child commits", || said(&running.stdout()).len() >= words);
+        eventually("the child commits", || said(&running.stdout()).len() >= words);
         let output = running.kill_nine();
         if let Some(last) = said(&output.stdout).last() {
             acknowledged = last.parse().expect("a child says numbers");

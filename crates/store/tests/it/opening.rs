@@ -369,15 +369,14 @@ fn sixteen_processes_make_one_store_together() {
     let children: Vec<Child> =
         (0..16).map(|_| Child::new(Isolation::None, "open together", scratch.path())).collect();
     let mut running: Vec<_> = children.iter().map(|child| child.call().open_stdin().spawn()).collect();
-    let deadline = std::time::Duration::from_secs(20);
     for child in &running {
-        testkit::eventually(deadline, "the child is ready", || said(&child.stdout()).contains(&"ready"));
+        testkit::eventually("the child is ready", || said(&child.stdout()).contains(&"ready"));
     }
     for child in &mut running {
         child.send("now");
     }
     for child in running {
-        let output = child.wait(deadline);
+        let output = child.wait();
         assert_eq!(said(&output.success().stdout), ["ready", "open"], "{output}");
     }
 }

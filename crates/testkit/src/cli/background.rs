@@ -21,11 +21,20 @@ pub struct Background<'a> {
     stdout: PathBuf,
     stderr: PathBuf,
     ended: Option<ExitStatus>,
+    deadline: Duration,
+}
+
+/// Where its output goes, and how long it is waited for.
+pub(super) struct Streams {
+    pub(super) stdout: PathBuf,
+    pub(super) stderr: PathBuf,
+    pub(super) deadline: Duration,
 }
 
 impl<'a> Background<'a> {
-    pub(super) fn new(_runner: &'a Cli, child: Child, line: String, [stdout, stderr]: [PathBuf; 2]) -> Self {
-        Self { runner: PhantomData, child, line, stdout, stderr, ended: None }
+    pub(super) fn new(_runner: &'a Cli, child: Child, line: String, streams: Streams) -> Self {
+        let Streams { stdout, stderr, deadline } = streams;
+        Self { runner: PhantomData, child, line, stdout, stderr, ended: None, deadline }
     }
 
     pub fn pid(&self) -> u32 {
@@ -61,9 +70,10 @@ impl<'a> Background<'a> {
         self.child.stdin = None;
     }
 
-    /// Waits for the end. Panics with the output so far when the deadline passes.
+    /// Waits for the end. Panics with the output so far when the deadline of its call passes.
     #[track_caller]
-    pub fn wait(mut self, deadline: Duration) -> Output {
+    pub fn wait(mut self) -> Output {
+        let deadline = self.deadline;
         match wait::within(deadline, || self.poll()) {
             Some(status) => self.output(status),
             None => panic!(
@@ -79,7 +89,7 @@ impl<'a> Background<'a> {
     #[track_caller]
     pub fn kill_nine(self) -> Output {
         self.signal(Signal::KILL);
-        self.wait(Duration::from_secs(10))
+        self.wait()
     }
 
     fn output(&self, status: ExitStatus) -> Output {

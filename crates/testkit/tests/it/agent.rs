@@ -1,10 +1,6 @@
 //! The scripted agent as a process: its output, its exit status, and the processes it leaves behind.
 
-use std::time::Duration;
-
 use testkit::{Cli, Output, Signal, eventually, fake_agent, process};
-
-const SOON: Duration = Duration::from_secs(10);
 
 fn run(script: &str) -> Output {
     Cli::new(fake_agent()).run([script])
@@ -66,19 +62,19 @@ fn it_crashes_and_hangs() {
     assert_eq!(run("print last words; crash").status.to_string(), "signal: 6 (SIGABRT)");
     let cli = Cli::new(fake_agent());
     let hanging = cli.spawn(["print here; hang"]);
-    eventually(SOON, "it hangs", || hanging.stdout() == "here\n");
+    eventually("it hangs", || hanging.stdout() == "here\n");
     hanging.signal(Signal::TERM);
-    assert_eq!(hanging.wait(SOON).status.to_string(), "signal: 15 (SIGTERM)");
+    assert_eq!(hanging.wait().status.to_string(), "signal: 15 (SIGTERM)");
 }
 
 #[test]
 fn it_ignores_sigterm_when_the_script_says_so() {
     let cli = Cli::new(fake_agent());
     let mut stubborn = cli.spawn(["ignore-term; print ready; sleep 300; print still here"]);
-    eventually(SOON, "it ignores SIGTERM", || stubborn.stdout() == "ready\n");
+    eventually("it ignores SIGTERM", || stubborn.stdout() == "ready\n");
     stubborn.signal(Signal::TERM);
     assert!(stubborn.is_running());
-    assert_eq!(stubborn.wait(SOON).success().stdout, "ready\nstill here\n");
+    assert_eq!(stubborn.wait().success().stdout, "ready\nstill here\n");
 }
 
 /// Process group and session of a process.
@@ -94,7 +90,7 @@ fn group_and_session(pid: u32) -> (u32, u32) {
 fn its_grandchild_stays_in_the_group_and_its_daemon_does_not() {
     let cli = Cli::new(fake_agent());
     let agent = cli.spawn(["grandchild 60000 g.pid; daemon 60000 d.pid; print ready; hang"]);
-    eventually(SOON, "both orphans are there", || agent.stdout() == "ready\n");
+    eventually("both orphans are there", || agent.stdout() == "ready\n");
     let pid = |file: &str| cli.scratch().read(format!("project/{file}")).trim().parse::<u32>().unwrap();
     let (grandchild, daemon) = (pid("g.pid"), pid("d.pid"));
     assert_eq!(group_and_session(grandchild), group_and_session(agent.pid()));
@@ -105,7 +101,7 @@ fn its_grandchild_stays_in_the_group_and_its_daemon_does_not() {
         process::signal(orphan, Signal::TERM);
     }
     process::signal_group(agent.pid(), Signal::TERM);
-    assert_eq!(agent.wait(SOON).status.to_string(), "signal: 15 (SIGTERM)");
+    assert_eq!(agent.wait().status.to_string(), "signal: 15 (SIGTERM)");
     let mut left = cli.leftovers();
     left.sort_unstable();
     let mut expected = [grandchild, daemon];
@@ -117,11 +113,11 @@ fn its_grandchild_stays_in_the_group_and_its_daemon_does_not() {
 fn after_setsid_an_orphan_does_the_rest() {
     let cli = Cli::new(fake_agent());
     let mut agent = cli.spawn(["print before; setsid; pid p.txt; print after\\; all; hang"]);
-    eventually(SOON, "the orphan goes on", || agent.stdout() == "before\nafter; all\n");
-    eventually(SOON, "the first process ends", || !agent.is_running());
+    eventually("the orphan goes on", || agent.stdout() == "before\nafter; all\n");
+    eventually("the first process ends", || !agent.is_running());
     let orphan: u32 = cli.scratch().read("project/p.txt").trim().parse().unwrap();
     assert_ne!(orphan, agent.pid());
     assert_ne!(group_and_session(orphan).0, agent.pid());
     assert_eq!(cli.leftovers(), [orphan]);
-    agent.wait(SOON).success();
+    agent.wait().success();
 }

@@ -105,10 +105,8 @@ fn what_is_broken_is_really_broken() {
 fn an_orphan_goes_on_with_the_same_task() {
     let cli = Cli::new(fake_agent());
     let agent = cli.call(["aop-heartbeat; setsid; aop-success"]).stdin(task().to_string()).spawn();
-    testkit::eventually(std::time::Duration::from_secs(10), "the orphan answers", || {
-        agent.stdout().lines().count() == 2
-    });
-    let output = agent.wait(std::time::Duration::from_secs(10));
+    testkit::eventually("the orphan answers", || agent.stdout().lines().count() == 2);
+    let output = agent.wait();
     assert_eq!(output.json_lines()[1]["task_id"], "T-1");
 }
 

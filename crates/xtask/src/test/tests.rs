@@ -16,10 +16,7 @@ fn the_whole_workspace_is_tested_unless_a_package_is_named() {
 
 #[test]
 fn in_ci_snapshots_are_never_accepted() {
-    assert_eq!(
-        planned(Runner::Nextest, true, &[]),
-        "INSTA_UPDATE=no cargo nextest run --workspace --profile ci"
-    );
+    assert_eq!(planned(Runner::Nextest, true, &[]), "INSTA_UPDATE=no cargo nextest run --workspace");
     assert_eq!(planned(Runner::CargoTest, true, &[]), "INSTA_UPDATE=no cargo test --workspace");
 }
 

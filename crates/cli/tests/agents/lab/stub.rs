@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 use testkit::{Scratch, eventually_some};
@@ -34,7 +33,7 @@ impl Stub {
             .spawn()
             .unwrap_or_else(|error| panic!("the stub model needs python3, which did not start: {error}"));
         let mut stub = Stub { server, port: 0, log };
-        stub.port = eventually_some(Duration::from_secs(60), "the stub model listens", || {
+        stub.port = eventually_some("the stub model listens", || {
             std::fs::read_to_string(&port_file).ok()?.parse().ok()
         });
         stub

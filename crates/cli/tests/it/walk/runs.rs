@@ -95,7 +95,7 @@ fn unmerged(cli: &Cli) {
     let plan = "objective = \"o\"\nworkspace = \".\"\nisolation = \"worktree\"\nsandbox = \"off\"\n[[task]]\nid = \"a\"\n\
                 shell = true\ncommand = \"echo x > left; exit 1\"\n";
     cli.scratch().write(cli.project().join("clone.toml"), plan);
-    cli.call(["run", "clone.toml"]).deadline(std::time::Duration::from_secs(60)).run().fails_with(1);
+    cli.call(["run", "clone.toml"]).run().fails_with(1);
 }
 
 fn submitted(cli: &Cli) -> Value {

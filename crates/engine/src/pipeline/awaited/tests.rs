@@ -16,7 +16,7 @@ fn slow(work: impl Fn(&GiveUp) -> Outcome<u8> + Send + Sync + 'static) -> (Outco
 /// Waits until answers have come.
 fn arrivals(awaited: &mut Awaited) -> Vec<LayerKey> {
     let mut keys = Vec::new();
-    testkit::eventually(TIMEOUT, "an answer", || {
+    testkit::eventually("an answer", || {
         keys = awaited.arrivals();
         !keys.is_empty()
     });
@@ -73,7 +73,7 @@ fn a_layer_that_does_not_answer_in_time_is_refused() {
 fn work_that_nobody_waits_for_is_told_and_its_answer_is_dropped() {
     let mut awaited = Awaited::new(TIMEOUT);
     let work = |give_up: &GiveUp| {
-        testkit::eventually(TIMEOUT, "the end of the wait", || give_up.is_set());
+        testkit::eventually("the end of the wait", || give_up.is_set());
         Outcome::new().giving(1)
     };
     awaited.start(&key(1), 0, slow(work));
@@ -99,7 +99,7 @@ fn a_slow_layer_that_waits_again_is_refused() {
 fn only_so_many_layers_are_under_way() {
     let mut awaited = Awaited::new(TIMEOUT);
     let wait = |give_up: &GiveUp| {
-        testkit::eventually(TIMEOUT, "the end of the wait", || give_up.is_set());
+        testkit::eventually("the end of the wait", || give_up.is_set());
         Outcome::new().giving(1)
     };
     for task in 0..=AWAITED_MAX {

@@ -6,7 +6,6 @@ use std::fs::{self, OpenOptions};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::Duration;
 
 use contract::domain::rollback::{Direction, FileStatus};
 use testkit::eventually;
@@ -57,7 +56,7 @@ fn an_edit_through_a_mapping_is_a_conflict_although_no_time_changed() {
     let look =
         || world.index.look(&world.root, &How { always: &world.scopes, is_only: true, ..How::default() });
     let changed = || fs::metadata(&path).map(|found| (found.ctime(), found.ctime_nsec())).unwrap();
-    eventually(Duration::from_secs(30), "an edit that no time shows", || {
+    eventually("an edit that no time shows", || {
         // The kernel notes the first change of a page, and no other before it has written the page to the disk.
         mapped.write(b"two");
         if look().files_read() > 0 {
