@@ -21,6 +21,7 @@ use contract::domain::task::Task;
 use contract::domain::time::{Clock, SignedDuration, parse_signed_duration};
 use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
+use engine::agent_program::PROGRAMS;
 use engine::host::{Door, LocalHost};
 use engine::index::Index;
 use engine::inside::Inside;
@@ -449,21 +450,14 @@ fn sandboxes_directory(store: &Path) -> PathBuf {
     name.into()
 }
 
-/// What the agent programs need of the user's home to sign in, by the first word of their command.
-const AGENT_CREDENTIALS: &[(&str, &[&str])] = &[
-    ("claude", &[".claude/.credentials.json"]),
-    ("codex", &[".codex/auth.json", ".codex/config.toml"]),
-    ("gemini", &[".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/settings.json"]),
-    ("opencode", &[".local/share/opencode/auth.json", ".config/opencode"]),
-];
-
 /// What the engine needs to confine tasks. Their private directories are beside the store, where others cannot look.
 pub(crate) fn sandbox_settings(store: &Path, config: &SandboxConfig) -> SandboxSettings {
     let usual = engine::sandbox::limits_here();
     let home = env::directory("HOME");
-    let of_agents = AGENT_CREDENTIALS.iter().map(|(program, names)| {
-        let paths = names.iter().filter_map(|name| Some(home.as_ref()?.join(name)));
-        (vec![(*program).to_owned()], paths.collect())
+    // By the first word of a command.
+    let of_agents = PROGRAMS.iter().map(|program| {
+        let paths = program.credentials.iter().filter_map(|name| Some(home.as_ref()?.join(name)));
+        (vec![program.name.to_owned()], paths.collect())
     });
     SandboxSettings {
         root: sandboxes_directory(store),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use contract::domain::code::ErrorCode;
 use contract::domain::principal::Action;
+use engine::agent_program::PROGRAMS;
 use engine::supervisor::marked_ancestor;
 use ops::{Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -24,22 +25,9 @@ const HINT: &str =
 const ANSWER_BYTES_MAX: u64 = 1000;
 /// A token has fewer than 100.
 const TOKEN_BYTES_MAX: u64 = 1000;
-/// Programs that run commands for an agent, not for a person.
-const AGENT_PROGRAMS: &[&str] = &[
-    "claude",
-    "codex",
-    "gemini",
-    "opencode",
-    "goose",
-    "copilot",
-    "qwen",
-    "aider",
-    "cursor-agent",
-    "amp",
-    "droid",
-    "cline",
-    "crush",
-];
+/// Agent programs that are not executors of writ.
+const OTHER_AGENTS: &[&str] =
+    &["goose", "copilot", "qwen", "aider", "cursor-agent", "amp", "droid", "cline", "crush"];
 
 // How a person's decision is given. The parser would show a doc comment here as what each
 // command does.
@@ -107,7 +95,9 @@ fn no_terminal(error: &dyn std::fmt::Display) -> Error {
 /// A terminal that an agent opened proves nothing: what it types is not a person's decision.
 fn refuse_agents() -> Result<()> {
     let refused = |message: String| Err(Error::new(ErrorCode::Denied, message).hint(HINT));
-    if let Some(agent) = engine::ancestor::find(AGENT_PROGRAMS) {
+    let agents: Vec<&str> =
+        PROGRAMS.iter().map(|program| program.name).chain(OTHER_AGENTS.iter().copied()).collect();
+    if let Some(agent) = engine::ancestor::find(&agents) {
         let (program, pid) = (&agent.program, agent.process.pid);
         return refused(format!(
             "a person has to decide this, but `{program}` (process {pid}) runs this command"

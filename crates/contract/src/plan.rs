@@ -17,7 +17,7 @@ use crate::domain::priority::Priority;
 use crate::domain::scope::Scope;
 use crate::domain::worktree::WorktreeSpec;
 
-pub use executor::{CommandUse, ExecutorKind, ExecutorName, KnownExecutor, PromptUse};
+pub use executor::{CommandUse, ExecutorName, KnownExecutor, PromptUse};
 pub use policy::TaskPolicy;
 
 pub mod choice;

@@ -1,4 +1,6 @@
-//! Agent programs: how each is called without a person, and what its stream says.
+//! Agent programs: one file each declares how the program is called headless, how its stream reads, and which files are its own.
+//!
+//! To add one: write its file with a `PROGRAM`, and add it to [`PROGRAMS`].
 
 mod claude;
 mod codex;
@@ -8,29 +10,56 @@ mod wrapper;
 
 use std::path::Path;
 
+use contract::aop::task::Provider;
 use serde_json::Value;
 
-/// One program, called with the instructions on standard input, which is then closed.
-pub trait AgentProgram: Sync {
-    /// The name of its file.
-    fn name(&self) -> &'static str;
-    /// All arguments. Those of the user stay, and replace ours that say the same.
-    fn arguments(&self, call: &Call<'_>) -> Vec<String>;
-    /// Variables that it needs to work alone.
-    fn environment(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
-    }
-    /// Whether it can be told how much to think.
-    fn has_effort(&self) -> bool {
-        true
-    }
-    /// An event of its stream as one line for a person; `None` for events that say nothing.
-    fn shown(&self, event: &Value) -> Option<String>;
+use crate::executor::AgentStream;
+
+/// Every agent program.
+pub const PROGRAMS: &[AgentProgram] = &[claude::PROGRAM, codex::PROGRAM, gemini::PROGRAM, opencode::PROGRAM];
+
+/// One agent program. It reads its instructions on standard input, which is then closed.
+pub struct AgentProgram {
+    /// The name of its file, and of its executor.
+    pub name: &'static str,
+    /// Its name for people.
+    pub title: &'static str,
+    pub provider: Provider,
+    /// Whether its effort can be chosen.
+    pub takes_effort: bool,
+    /// Variables that it needs to work headless.
+    pub environment: &'static [(&'static str, &'static str)],
+    /// The variable that moves its directory out of the user's home.
+    pub home_variable: &'static str,
+    /// Paths in the user's home that sandboxed commands cannot read.
+    pub secrets: &'static [&'static str],
+    /// Paths in the user's home that the program itself may read in a sandbox.
+    pub credentials: &'static [&'static str],
+    /// All arguments. Those of the user stay, and replace ours of the same meaning.
+    pub arguments: fn(&HeadlessCall<'_>) -> Vec<String>,
+    /// An event of its stream as one line for people; `None` for events without one.
+    pub shown: fn(&Value) -> Option<String>,
+    /// A reader of its stream.
+    pub(crate) stream: fn() -> Box<dyn AgentStream>,
 }
 
-/// What a call depends on.
+impl PartialEq for AgentProgram {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for AgentProgram {}
+
+impl std::fmt::Debug for AgentProgram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// What the arguments of a call depend on.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Call<'c> {
+pub struct HeadlessCall<'c> {
     /// The arguments that the user gave.
     pub given: &'c [String],
     /// The store's directory, where the agent's `writ` has to write it.
@@ -39,13 +68,13 @@ pub struct Call<'c> {
     pub without_hooks: bool,
     pub model: Option<&'c str>,
     pub effort: Option<Effort>,
-    /// The conversation that it goes on with.
+    /// The conversation to continue.
     pub resume: Option<&'c str>,
-    /// Whether the kernel keeps the program to what it may write, so that its own sandbox is not needed.
+    /// Whether the kernel confines the program, so that its own sandbox is not needed.
     pub is_confined: bool,
 }
 
-/// How much a program shall think.
+/// How much a program thinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
     Low,
@@ -63,6 +92,17 @@ impl Effort {
     }
 }
 
+/// The program of this name.
+pub fn find(name: &str) -> Option<&'static AgentProgram> {
+    PROGRAMS.iter().find(|program| program.name == name)
+}
+
+/// The agent program that a command line starts, and its index in it: behind a path, `env X=1` and the like.
+pub fn recognize(words: &[String]) -> Option<(&'static AgentProgram, usize)> {
+    let at = wrapper::program_at(words)?;
+    find(stem(&words[at])).map(|program| (program, at))
+}
+
 /// The words of a flag with its value, where there is one and the user gave none.
 fn option(given: &[String], flags: &[&str], value: Option<&str>) -> Vec<String> {
     value.map(|value| unless(given, flags, &[flags[0], value])).unwrap_or_default()
@@ -71,16 +111,6 @@ fn option(given: &[String], flags: &[&str], value: Option<&str>) -> Vec<String> 
 /// The words that open a directory to a program.
 fn directory(flag: &str, directory: Option<&Path>) -> Vec<String> {
     directory.map(|path| vec![flag.to_owned(), path.display().to_string()]).unwrap_or_default()
-}
-
-pub const PROGRAMS: &[&dyn AgentProgram] =
-    &[&claude::Claude, &codex::Codex, &gemini::Gemini, &opencode::OpenCode];
-
-/// The agent program that a command line starts, and its place in it: behind a path, `env X=1` and the like.
-pub fn recognize(words: &[String]) -> Option<(&'static dyn AgentProgram, usize)> {
-    let at = wrapper::program_at(words)?;
-    let name = stem(&words[at]);
-    PROGRAMS.iter().find(|program| program.name() == name).map(|program| (*program, at))
 }
 
 /// A file's name without its directory and the extension of a script.

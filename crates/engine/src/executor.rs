@@ -1,21 +1,17 @@
 //! Executors: what is started for a task, how its output is read, and what its end means. One file each.
 //!
-//! To add one: write its file, add its kind to [`contract::plan::ExecutorKind`] and its line to [`configured`].
+//! To add one: write its file and add its [`ExecutorKind`]. An agent program needs none: see [`crate::agent_program`].
 
 mod acp;
 mod agent;
-mod answer;
 mod aop_stdio;
 mod claims;
-mod claude;
-mod codex;
 mod configured;
+mod conversation;
 mod end;
 mod error_tail;
 mod free;
-mod gemini;
 mod lines;
-mod opencode;
 mod prompt;
 mod repeats;
 mod reported;
@@ -35,19 +31,21 @@ use contract::domain::attempt::{Attempt, Dispatch, Limited, SessionTotal};
 use contract::domain::run::NewRun;
 use contract::domain::task::{PlanPart, Task};
 use contract::domain::time::Timestamp;
-use contract::plan::{CommandUse, ExecutorKind, ExecutorName, KnownExecutor, PromptUse};
+use contract::plan::{CommandUse, ExecutorName, KnownExecutor, PromptUse};
 
 use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::Stdin;
 use contract::secrets::Hidden;
 
 pub(crate) use claims::Claims;
-pub use configured::{Configured, Permissions};
+pub use configured::{Configured, ExecutorKind, Permissions};
 pub(crate) use end::{Ended, Stopped, forced_failure, with_denial};
 pub(crate) use free::Free;
 pub(crate) use lines::{Line, Lines};
 pub(crate) use reported::{Reported, Sign, progress_of, sign_of, without_effect};
+pub(crate) use talk::{AgentStream, Talk, TurnEnd, sum};
 pub use template::PLACEHOLDERS;
+pub(crate) use trouble::{Trouble, TroubleKind};
 
 /// Everything that is known about how to run one kind of task.
 pub(crate) trait Executor: Send + Sync {
@@ -178,9 +176,11 @@ pub(crate) struct Wishes {
 /// What an attempt returned.
 #[derive(Debug)]
 pub(crate) struct Returned {
-    /// The child's RESPONSE, or one made of what it printed. `None` if there is nothing to report.
-    pub(crate) response: Option<Box<Response>>,
     pub(crate) claim: Claim,
+    /// What it reports about its work, if it reports at all.
+    pub(crate) claims: Claims,
+    /// What it used.
+    pub(crate) reported: Reported,
     /// The executor's own name for its conversation.
     pub(crate) agent_session: Option<String>,
     /// The rate limit or usage window that ended it.
@@ -190,9 +190,16 @@ pub(crate) struct Returned {
 }
 
 impl Returned {
-    /// Of an executor that has no conversations of its own.
-    pub(crate) fn plain(claim: Claim, response: Option<Box<Response>>) -> Self {
-        Self { response, claim, agent_session: None, limited: None, session_total: None }
+    /// Of an executor that reports nothing but its end.
+    pub(crate) fn plain(claim: Claim) -> Self {
+        let (claims, reported) = (Claims::default(), Reported::default());
+        Self { claim, claims, reported, agent_session: None, limited: None, session_total: None }
+    }
+
+    /// Of an executor that answers with an AOP RESPONSE.
+    pub(crate) fn response(claim: Claim, response: Response, hidden: &Hidden) -> Self {
+        let reported = Reported::of(&response, hidden);
+        Self { reported, claims: Claims::of(response, hidden), ..Self::plain(claim) }
     }
 }
 
@@ -207,7 +214,7 @@ impl Executors {
     /// The built-in ones and these; one with the name of a built-in one takes its place.
     pub fn with(configured: &[Configured]) -> Self {
         let is_replaced = |name: &ExecutorName| configured.iter().any(|other| other.name == *name);
-        let usual = ExecutorKind::BUILT_IN.iter().map(|kind| Configured::built_in(*kind));
+        let usual = ExecutorKind::built_in().map(Configured::built_in);
         let usual = usual.filter(|usual| !is_replaced(&usual.name));
         Self(usual.chain(configured.iter().cloned()).map(Configured::executor).collect())
     }

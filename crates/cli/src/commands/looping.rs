@@ -39,8 +39,8 @@ pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("loop", Surfac
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Agent programs:\n  claude, codex, gemini and opencode are called in their own headless way, also behind a path or `env X=1`, with the \
-                  context on standard input. Any other program gets the context on standard input. {prompt_file}, {task_id} \
+    after_help = "Agent programs:\n  The programs of `writ executors list` that have their own stream, such as claude and codex, are called headless, also \
+                  behind a path or `env X=1`, with the context on standard input. Any other program gets the context on standard input. {prompt_file}, {task_id} \
                   and {project} in its arguments are replaced; with {prompt_file} the context is in that file instead.\n\n\
                   With `[sandbox] mode` in the configuration the program is confined to the project, with a HOME of its own.\n\n\
                   The exit code is 0 also if a task failed: the answer counts them.\n\n\

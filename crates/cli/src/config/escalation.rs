@@ -5,8 +5,9 @@ use std::path::Path;
 use contract::domain::priority::Priority;
 use contract::finding::Findings;
 use contract::json::Value;
-use contract::plan::{ExecutorKind, executor};
+use contract::plan::executor;
 use contract::shape::{Map, NON_BLANK, Object, Shape, Text, UNBOUNDED, Unknown, optional};
+use engine::ExecutorKind;
 use ops::Result;
 
 use super::{Config, invalid};

@@ -8,11 +8,11 @@ use contract::domain::limits;
 use contract::domain::time::parse_duration;
 use contract::finding::Findings;
 use contract::json::{Map as Fields, Value};
+use contract::plan::ExecutorName;
 use contract::plan::executor::Pattern;
-use contract::plan::{ExecutorKind, ExecutorName};
 use contract::shape::check::nearest;
 use contract::shape::{List, Map, NON_BLANK, Object, Shape, TEXT, Text, UNBOUNDED, Unknown, optional};
-use engine::{Configured, PLACEHOLDERS, Permissions};
+use engine::{Configured, ExecutorKind, PLACEHOLDERS, Permissions};
 use ops::Result;
 
 use super::{CREDENTIALS, Config, ENDPOINTS, invalid};
@@ -150,7 +150,7 @@ fn command_of_agent(table: &Table<'_>) -> Option<Vec<String>> {
 fn read(table: &Table<'_>, findings: &mut Findings) -> Option<Configured> {
     let text = |field: &str| table.fields.get(field).and_then(Value::as_str);
     let at = |field: &str| format!("$.{}.{field}", table.at);
-    let built_in = ExecutorKind::parse(&table.name).filter(|kind| ExecutorKind::BUILT_IN.contains(kind));
+    let built_in = ExecutorKind::built_in().find(|kind| kind.as_str() == table.name);
     let kind = text("kind").and_then(ExecutorKind::parse).or(built_in).unwrap_or(ExecutorKind::AopStdio);
     let Ok(name) = ExecutorName::parse(&table.name) else {
         let message = format!("the name of an executor must be {}", contract::plan::executor::FORM.name);

@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::money::MicroUsd;
 use super::time::Timestamp;
-use crate::aop::response::{ArtifactStatus, FinalSignal, Response, State};
+use crate::aop::response::{
+    ArtifactStatus, CheckpointResult, CostTracking, ErrorDetails, FinalSignal, OutputArtifact, Response,
+    State, Timing,
+};
 use crate::aop::task::CheckpointStatus;
 
 pub use compare::Known;
@@ -150,7 +153,7 @@ pub struct ProgressReport {
     pub progress_percentage: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CostReport {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated: Option<MicroUsd>,
@@ -185,48 +188,92 @@ impl Difference {
 }
 
 impl Report {
-    /// What is kept of a RESPONSE. `clean` removes secrets from a text.
-    pub fn of(response: &Response, clean: &dyn Fn(&str) -> String) -> Self {
-        let mut keep = Keeper::new(clean);
-        let summary = response.execution_summary.clone().unwrap_or_default();
-        let mut report = Self {
-            state: response.task_status.state,
-            final_signal: response.task_status.final_signal,
-            message: keep.maybe(response.task_status.message.as_deref()),
-            agent: AgentReport {
-                name: keep.text(&response.agent.name),
-                provider: response.agent.provider.as_str().to_owned(),
-                model: keep.text(&response.agent.model),
-            },
-            summary: keep.maybe(summary.summary.as_deref()),
-            error: error(response, &mut keep),
-            timing: timing(response),
-            progress: progress(response),
-            cost: cost(response, &mut keep),
-            // The lists come last: what does not fit is left out of the longest.
-            checkpoint_results: keep.list(&response.checkpoint_results, |keep, result| CheckpointReport {
-                checkpoint_id: keep.text(&result.checkpoint_id),
-                status: result.status,
-                validation_output: keep.maybe(result.validation_output.as_deref()),
-                evidence: keep.texts(&result.evidence),
-                notes: keep.maybe(result.notes.as_deref()),
-            }),
-            output_artifacts: keep.list(&summary.output_artifacts, |keep, made| ArtifactReport {
-                kind: keep.text(&made.kind),
-                path: keep.text(&made.path),
-                status: made.status,
-                hash: keep.maybe(made.hash.as_deref()),
-                size_bytes: made.size_bytes,
-                seen: None,
-            }),
-            warnings: keep.texts(&summary.warnings),
-            errors: keep.texts(&summary.errors),
-            actions: keep.texts(&summary.actions),
+    /// A report of nothing but the end.
+    pub fn new(state: State, agent: AgentReport) -> Self {
+        Self {
+            state,
+            final_signal: None,
+            message: None,
+            agent,
+            summary: None,
+            actions: Vec::new(),
+            warnings: Vec::new(),
+            errors: Vec::new(),
+            output_artifacts: Vec::new(),
+            checkpoint_results: Vec::new(),
+            error: None,
+            timing: None,
+            progress: None,
+            cost: None,
             findings: Vec::new(),
             left_out: 0,
+        }
+    }
+
+    /// The content of a RESPONSE.
+    pub fn of(response: Response) -> Self {
+        let summary = response.execution_summary.unwrap_or_default();
+        let agent = AgentReport {
+            name: response.agent.name,
+            provider: response.agent.provider.as_str().to_owned(),
+            model: response.agent.model,
         };
-        report.left_out = keep.left_out;
-        report
+        let checkpoints = response.checkpoint_results.into_iter();
+        let artifacts = summary.output_artifacts.into_iter();
+        Self {
+            final_signal: response.task_status.final_signal,
+            message: response.task_status.message,
+            summary: summary.summary,
+            error: response.error_details.map(ErrorReport::of),
+            timing: response.timing.map(TimingReport::of),
+            progress: response.progress_log.map(|log| ProgressReport {
+                last_progress_event_at: log.last_progress_event_at,
+                progress_percentage: log.progress_percentage,
+            }),
+            cost: response.cost_tracking.map(CostReport::of),
+            checkpoint_results: checkpoints.map(CheckpointReport::of).collect(),
+            output_artifacts: artifacts.map(ArtifactReport::of).collect(),
+            warnings: summary.warnings,
+            errors: summary.errors,
+            actions: summary.actions,
+            ..Self::new(response.task_status.state, agent)
+        }
+    }
+
+    /// The same within the limits of a report. `clean` removes secrets from a text.
+    #[must_use]
+    pub fn bounded(mut self, clean: &dyn Fn(&str) -> String) -> Self {
+        let mut keep = Keeper::new(clean);
+        keep.maybe(&mut self.message);
+        keep.text(&mut self.agent.name);
+        keep.text(&mut self.agent.model);
+        keep.maybe(&mut self.summary);
+        if let Some(error) = &mut self.error {
+            keep.text(&mut error.error_code);
+            keep.text(&mut error.message);
+            keep.maybe(&mut error.stack_trace);
+            keep.texts(&mut error.recovery_suggestions);
+        }
+        if let Some(cost) = &mut self.cost {
+            keep.maybe(&mut cost.model_pricing_tier);
+        }
+        // The lists come last: what does not fit is left out of the longest.
+        keep.list(&mut self.checkpoint_results, |keep, result| {
+            keep.text(&mut result.checkpoint_id);
+            keep.maybe(&mut result.validation_output);
+            keep.texts(&mut result.evidence);
+            keep.maybe(&mut result.notes);
+        });
+        keep.list(&mut self.output_artifacts, |keep, made| {
+            keep.text(&mut made.kind);
+            keep.text(&mut made.path);
+            keep.maybe(&mut made.hash);
+        });
+        keep.texts(&mut self.warnings);
+        keep.texts(&mut self.errors);
+        keep.texts(&mut self.actions);
+        self.left_out = keep.left_out;
+        self
     }
 
     /// Notes that the executor claims success and writ saw none.
@@ -245,41 +292,63 @@ impl Report {
     }
 }
 
-fn error(response: &Response, keep: &mut Keeper<'_>) -> Option<ErrorReport> {
-    response.error_details.as_ref().map(|details| ErrorReport {
-        error_code: keep.text(&details.error_code),
-        message: keep.text(&details.message),
-        stack_trace: keep.maybe(details.stack_trace.as_deref()),
-        recovery_suggestions: keep.texts(&details.recovery_suggestions),
-    })
+impl CheckpointReport {
+    fn of(result: CheckpointResult) -> Self {
+        Self {
+            checkpoint_id: result.checkpoint_id,
+            status: result.status,
+            validation_output: result.validation_output,
+            evidence: result.evidence,
+            notes: result.notes,
+        }
+    }
 }
 
-fn timing(response: &Response) -> Option<TimingReport> {
-    response.timing.as_ref().map(|timing| TimingReport {
-        started_at: timing.started_at,
-        completed_at: timing.completed_at,
-        duration_seconds: timing.duration_seconds,
-        retries_attempted: timing.retries_attempted,
-        seen_started_at: None,
-        seen_ended_at: None,
-    })
+impl ArtifactReport {
+    fn of(made: OutputArtifact) -> Self {
+        let (kind, path, hash) = (made.kind, made.path, made.hash);
+        Self { kind, path, status: made.status, hash, size_bytes: made.size_bytes, seen: None }
+    }
 }
 
-fn progress(response: &Response) -> Option<ProgressReport> {
-    response.progress_log.as_ref().map(|log| ProgressReport {
-        last_progress_event_at: log.last_progress_event_at,
-        progress_percentage: log.progress_percentage,
-    })
+impl TimingReport {
+    fn of(timing: Timing) -> Self {
+        Self {
+            started_at: timing.started_at,
+            completed_at: timing.completed_at,
+            duration_seconds: timing.duration_seconds,
+            retries_attempted: timing.retries_attempted,
+            seen_started_at: None,
+            seen_ended_at: None,
+        }
+    }
 }
 
-fn cost(response: &Response, keep: &mut Keeper<'_>) -> Option<CostReport> {
-    response.cost_tracking.as_ref().map(|tracking| CostReport {
-        estimated: tracking.estimated_cost_usd.and_then(MicroUsd::from_dollars),
-        actual: tracking.actual_cost_usd.and_then(MicroUsd::from_dollars),
-        tokens_input: tracking.tokens_input,
-        tokens_output: tracking.tokens_output,
-        model_pricing_tier: keep.maybe(tracking.model_pricing_tier.as_deref()),
-    })
+impl CostReport {
+    fn of(tracking: CostTracking) -> Self {
+        Self {
+            estimated: tracking.estimated_cost_usd.and_then(MicroUsd::from_dollars),
+            actual: tracking.actual_cost_usd.and_then(MicroUsd::from_dollars),
+            tokens_input: tracking.tokens_input,
+            tokens_output: tracking.tokens_output,
+            model_pricing_tier: tracking.model_pricing_tier,
+        }
+    }
+}
+
+impl ErrorReport {
+    fn of(details: ErrorDetails) -> Self {
+        Self {
+            stack_trace: details.stack_trace,
+            recovery_suggestions: details.recovery_suggestions,
+            ..Self::new(&details.error_code, &details.message)
+        }
+    }
+
+    pub fn new(code: &str, message: &str) -> Self {
+        let (error_code, message) = (code.to_owned(), message.to_owned());
+        Self { error_code, message, stack_trace: None, recovery_suggestions: Vec::new() }
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -2,7 +2,7 @@
 
 use super::Executors;
 use crate::aop::task::{Provider, Target};
-use crate::plan::{ExecutorKind, ExecutorName};
+use crate::plan::{CommandUse, ExecutorName, KnownExecutor};
 
 impl Executors {
     /// The executor of a target that names no command: one that is configured under the agent's name, else under the
@@ -35,22 +35,19 @@ impl Executors {
     }
 
     fn built_in(&self, provider: Provider, agent: &str) -> Option<ExecutorName> {
-        let kind = match provider {
-            Provider::Claude => Some(ExecutorKind::Claude),
-            Provider::Codex => Some(ExecutorKind::Codex),
-            Provider::Gemini => Some(ExecutorKind::Gemini),
-            Provider::Local | Provider::Other => ExecutorKind::parse(agent).filter(|kind| is_agent(*kind)),
+        let provider_name = provider.as_str().to_lowercase();
+        let name = match provider {
+            Provider::Claude | Provider::Codex | Provider::Gemini => &provider_name,
+            Provider::Local | Provider::Other => agent,
         };
-        let name = ExecutorName::parse(kind?.as_str()).ok()?;
-        self.known.iter().any(|known| known.name == name).then_some(name)
-    }
-}
-
-/// Whether a kind is a program that does work by itself, and not one that a task has to name.
-fn is_agent(kind: ExecutorKind) -> bool {
-    match kind {
-        ExecutorKind::Claude | ExecutorKind::Codex | ExecutorKind::Gemini | ExecutorKind::OpenCode => true,
-        ExecutorKind::Shell | ExecutorKind::AopStdio | ExecutorKind::Acp | ExecutorKind::Template => false,
+        // An executor with a program of its own; the others run a command that a task has to name.
+        let is_agent = |known: &&KnownExecutor| known.command == CommandUse::Unused;
+        self.known
+            .iter()
+            .filter(is_agent)
+            .map(|known| &known.name)
+            .find(|known| known.as_str() == name)
+            .cloned()
     }
 }
 
@@ -58,7 +55,7 @@ fn is_agent(kind: ExecutorKind) -> bool {
 mod tests {
     use super::*;
     use crate::aop::task::Role;
-    use crate::plan::{CommandUse, KnownExecutor, PromptUse};
+    use crate::plan::PromptUse;
 
     fn name(text: &str) -> ExecutorName {
         ExecutorName::parse(text).unwrap()
@@ -78,13 +75,14 @@ mod tests {
 
     #[test]
     fn a_target_is_found_by_its_agent_then_by_its_provider_then_among_the_built_in_ones() {
-        let known = |kind: &ExecutorKind| KnownExecutor {
-            name: name(kind.as_str()),
+        let known = |(text, command): (&str, CommandUse)| KnownExecutor {
+            name: name(text),
             prompt: PromptUse::Required,
-            command: CommandUse::Unused,
+            command,
         };
+        let agents = ["claude", "codex", "gemini", "opencode"].map(|agent| (agent, CommandUse::Unused));
         let executors = Executors {
-            known: ExecutorKind::BUILT_IN.iter().map(known).collect(),
+            known: [("shell", CommandUse::Required)].into_iter().chain(agents).map(known).collect(),
             commands: [("emma".to_owned(), vec!["emma-agent".to_owned()])].into(),
             named: vec![name("reviewer"), name("local")],
             ..Executors::default()

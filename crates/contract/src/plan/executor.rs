@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::text::cut;
 use crate::finding::Findings;
-use crate::shape::{Form, words};
+use crate::shape::Form;
 
 /// The name under which an executor is found: `shell`, `aop-stdio`, or one that was configured.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -16,36 +16,6 @@ pub struct ExecutorName(String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an executor's name must be {}", FORM.name)]
 pub struct InvalidExecutorName;
-
-words! {
-    /// How the program of an executor is called and read.
-    ExecutorKind {
-        /// A command; its exit code says how it ended.
-        Shell = "shell",
-        /// A program that reads an AOP TASK and prints AOP messages.
-        AopStdio = "aop-stdio",
-        Claude = "claude",
-        Codex = "codex",
-        Gemini = "gemini",
-        OpenCode = "opencode",
-        /// Any agent that speaks the Agent Client Protocol over its standard streams.
-        Acp = "acp",
-        /// Any other program: its command has placeholders, and its text is the answer.
-        Template = "template",
-    }
-}
-
-impl ExecutorKind {
-    /// Those that need no configuration, each under its own name.
-    pub const BUILT_IN: &'static [ExecutorKind] = &[
-        ExecutorKind::Shell,
-        ExecutorKind::AopStdio,
-        ExecutorKind::Claude,
-        ExecutorKind::Codex,
-        ExecutorKind::Gemini,
-        ExecutorKind::OpenCode,
-    ];
-}
 
 /// Whether a task of an executor has a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

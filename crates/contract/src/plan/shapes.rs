@@ -63,7 +63,7 @@ document! {
         pub(super) id: String as NAME,
         /// A title of one line. Default: the id.
         pub(super) title: Option<String> as text(1, limits::TITLE_CHARS_MAX),
-        /// The name of the executor: `shell` runs the command; `aop-stdio` runs it with an AOP TASK on standard input; `claude`, `codex`, `gemini`, `opencode` and those of the configuration give the prompt to their program. Default `shell`.
+        /// The name of the executor: `shell` runs the command; `aop-stdio` runs it with an AOP TASK on standard input; agent programs such as `claude` and the executors of the configuration get the prompt (`writ executors list`). Default `shell`.
         pub(super) executor: Option<ExecutorName>,
         /// The program and its arguments; with `shell = true` one line for `sh -c`. Only for executors without a program of their own.
         pub(super) command: Option<Command>,

@@ -8,9 +8,13 @@ fn words(line: &str) -> Vec<String> {
 fn called(line: &str) -> String {
     let words = words(line);
     let (program, at) = recognize(&words).unwrap();
-    let call = Call { given: &words[at + 1..], store: Some(Path::new("/data/writ")), ..Call::default() };
+    let call = HeadlessCall {
+        given: &words[at + 1..],
+        store: Some(Path::new("/data/writ")),
+        ..HeadlessCall::default()
+    };
     let mut argv = words[..=at].to_vec();
-    argv.extend(program.arguments(&call));
+    argv.extend((program.arguments)(&call));
     argv.join(" ")
 }
 
@@ -71,17 +75,14 @@ fn a_program_is_recognized_behind_paths_and_wrappers() {
         ("claude-wrapper", None),
         ("env X=claude", None),
     ] {
-        let found = recognize(&words(line)).map(|(program, at)| (program.name(), at));
+        let found = recognize(&words(line)).map(|(program, at)| (program.name, at));
         assert_eq!(found, expected, "{line}");
     }
 }
 
 #[test]
 fn a_stream_is_shown_in_lines() {
-    let shown = |name: &str, line: &str| {
-        let program = PROGRAMS.iter().find(|program| program.name() == name).unwrap();
-        program.shown(&serde_json::from_str(line).unwrap())
-    };
+    let shown = |name: &str, line: &str| (find(name).unwrap().shown)(&serde_json::from_str(line).unwrap());
     for (name, line, expected) in [
         (
             "claude",

@@ -8,10 +8,11 @@ use contract::aop::task::{Provider, Task as AopTask};
 use contract::domain::checkpoint;
 use contract::domain::report::{ArtifactReport, ArtifactSeen, Known as KnownOfAttempt};
 use contract::domain::scope::Scope;
-use contract::plan::{ExecutorKind, ExecutorName};
+use contract::plan::ExecutorName;
 
 use super::Dispatcher;
 use crate::claimed_file::{self, Found};
+use crate::executor::ExecutorKind;
 use crate::live::Live;
 use crate::snapshots::{Before, Known};
 

@@ -11,20 +11,16 @@ use contract::aop::event::Body;
 use contract::aop::task::Provider;
 use contract::domain::attempt::Attempt;
 use contract::domain::limits::{AGENT_SILENCE_MAX, RETRY_AFTER_MAX};
-use contract::domain::time::Timestamp;
 use contract::plan::{CommandUse, PromptUse};
-use contract::secrets::Hidden;
 use serde_json::{Value, json};
 
-use super::agent::Judged;
-use super::answer::Answering;
 use super::configured::{Configured, Permissions};
-use super::error_tail::ErrorTail;
-use super::prompt;
-use super::repeats::Due;
-use super::talk::{End, Talk, sum};
-use super::trouble::{Reason, Trouble};
-use super::{Ended, Executor, Line, Prepared, Reader, Returned, Stdout, Wishes, Work};
+use super::conversation::Conversation;
+use super::talk::sum;
+use super::{
+    Ended, Executor, Line, Prepared, Reader, Returned, Stdout, Trouble, TroubleKind, TurnEnd, Wishes,
+};
+use super::{Work, prompt};
 use crate::supervisor::Stdin;
 
 pub(super) struct Acp {
@@ -57,13 +53,8 @@ impl Executor for Acp {
             // In a sandbox the kernel keeps the agent to what it may write.
             None => (work.is_confined)(),
         };
-        let mut client = Client {
-            talk: Talk::default(),
-            answering: Answering::new(work, &self.own.name, submitted.as_ref(), Provider::Other),
-            hidden: work.hidden.clone(),
-            errors: ErrorTail::default(),
-            told: None,
-            now: work.now,
+        let mut client = AcpClient {
+            conversation: Conversation::new(work, &self.own.name, Provider::Other),
             workspace: work.workspace.to_owned(),
             // Where the conversation cannot be loaded, the whole task has to be told.
             prompt: prompt::of(work),
@@ -79,13 +70,13 @@ impl Executor for Acp {
             calls: BTreeMap::new(),
         };
         client.ask(
-            Call::Initialize,
+            AcpRequest::Initialize,
             "initialize",
             json!({"protocolVersion": 1, "clientCapabilities": {
             "fs": {"readTextFile": false, "writeTextFile": false}, "terminal": false}}),
         );
         let known =
-            crate::agent_program::recognize(&self.own.command).map(|(program, _)| program.environment());
+            crate::agent_program::recognize(&self.own.command).map(|(program, _)| program.environment);
         let env = known.into_iter().flatten().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Prepared {
             argv: self.own.command.clone(),
@@ -100,7 +91,7 @@ impl Executor for Acp {
 
 /// What was asked of the agent. The number is the id of the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Call {
+enum AcpRequest {
     Initialize = 0,
     Load = 1,
     New = 2,
@@ -111,14 +102,8 @@ enum Call {
 /// Tool calls whose end has not been seen; more are forgotten.
 const CALLS_MAX: usize = 100;
 
-struct Client {
-    talk: Talk,
-    answering: Answering,
-    hidden: Hidden,
-    errors: ErrorTail,
-    /// The name of the conversation that was passed on.
-    told: Option<String>,
-    now: Timestamp,
+struct AcpClient {
+    conversation: Conversation,
     workspace: String,
     prompt: String,
     whole: String,
@@ -126,7 +111,7 @@ struct Client {
     resume: Option<String>,
     allows: bool,
     /// The request whose answer has to come next.
-    awaited: Option<Call>,
+    awaited: Option<AcpRequest>,
     /// For the agent to read.
     output: Vec<u8>,
     /// The message of the model that is being put together.
@@ -144,8 +129,8 @@ fn last_answer(attempt: &Attempt) -> Option<String> {
     attempt.outcome.as_ref()?.report.as_ref()?.summary.clone()
 }
 
-impl Client {
-    fn ask(&mut self, call: Call, method: &str, params: Value) {
+impl AcpClient {
+    fn ask(&mut self, call: AcpRequest, method: &str, params: Value) {
         self.awaited = Some(call);
         self.send(&json!({"jsonrpc": "2.0", "id": call as u8, "method": method, "params": params}));
     }
@@ -156,36 +141,36 @@ impl Client {
     }
 
     /// An answer to the request that is awaited.
-    fn answered(&mut self, call: Call, answer: &Value) {
+    fn answered(&mut self, call: AcpRequest, answer: &Value) {
         let error = &answer["error"];
         let result = &answer["result"];
         match call {
-            Call::Load if !error.is_null() => self.begin(),
-            Call::SetModel if !error.is_null() => {
-                self.talk.warnings.push("the agent does not let its model be chosen".to_owned());
+            AcpRequest::Load if !error.is_null() => self.begin(),
+            AcpRequest::SetModel if !error.is_null() => {
+                self.conversation.talk.warnings.push("the agent does not let its model be chosen".to_owned());
                 self.speak();
             }
             _ if !error.is_null() => self.fail(error),
-            Call::Initialize => {
+            AcpRequest::Initialize => {
                 let can_load = result.pointer("/agentCapabilities/loadSession") == Some(&Value::Bool(true));
                 match self.resume.clone().filter(|_| can_load) {
                     Some(session) => {
                         let params = json!({"sessionId": session, "cwd": self.workspace, "mcpServers": []});
-                        self.ask(Call::Load, "session/load", params);
+                        self.ask(AcpRequest::Load, "session/load", params);
                     }
                     None => self.begin(),
                 }
             }
-            Call::Load => {
-                self.talk.session.clone_from(&self.resume);
+            AcpRequest::Load => {
+                self.conversation.talk.session.clone_from(&self.resume);
                 self.choose_model();
             }
-            Call::New => {
-                self.talk.names(&result["sessionId"]);
+            AcpRequest::New => {
+                self.conversation.talk.names(&result["sessionId"]);
                 self.choose_model();
             }
-            Call::SetModel => self.speak(),
-            Call::Prompt => self.finish(result),
+            AcpRequest::SetModel => self.speak(),
+            AcpRequest::Prompt => self.finish(result),
         }
     }
 
@@ -194,14 +179,14 @@ impl Client {
         self.prompt.clone_from(&self.whole);
         self.last_answer = None;
         let params = json!({"cwd": self.workspace, "mcpServers": []});
-        self.ask(Call::New, "session/new", params);
+        self.ask(AcpRequest::New, "session/new", params);
     }
 
     fn choose_model(&mut self) {
         match self.model.clone() {
             Some(model) => {
-                let params = json!({"sessionId": self.talk.session, "modelId": model});
-                self.ask(Call::SetModel, "session/set_model", params);
+                let params = json!({"sessionId": self.conversation.talk.session, "modelId": model});
+                self.ask(AcpRequest::SetModel, "session/set_model", params);
             }
             None => self.speak(),
         }
@@ -211,32 +196,33 @@ impl Client {
         // What was said while the conversation was loaded is its past.
         self.text.clear();
         let prompt = json!([{"type": "text", "text": self.prompt}]);
-        let params = json!({"sessionId": self.talk.session, "prompt": prompt});
-        self.ask(Call::Prompt, "session/prompt", params);
+        let params = json!({"sessionId": self.conversation.talk.session, "prompt": prompt});
+        self.ask(AcpRequest::Prompt, "session/prompt", params);
     }
 
     fn finish(&mut self, result: &Value) {
         let input = ["/usage/inputTokens", "/usage/cachedReadTokens", "/usage/cachedWriteTokens"];
         let output = ["/usage/outputTokens", "/usage/thoughtTokens"];
         let counted = "/_meta/quota/token_count";
-        let usage = &mut self.talk.usage;
+        let usage = &mut self.conversation.talk.usage;
         usage.input = sum(result, &input).or_else(|| sum(result, &[&format!("{counted}/input_tokens")]));
         usage.output = sum(result, &output).or_else(|| sum(result, &[&format!("{counted}/output_tokens")]));
-        self.talk.end = Some(match result["stopReason"].as_str() {
-            Some("end_turn") => End::Completed,
-            Some("max_tokens") => End::Failed(
-                Trouble::said("the answer is longer than the model can give").known_as(Reason::Overflow),
+        self.conversation.talk.end = Some(match result["stopReason"].as_str() {
+            Some("end_turn") => TurnEnd::Completed,
+            Some("max_tokens") => TurnEnd::Failed(
+                Trouble::said("the answer is longer than the model can give").known_as(TroubleKind::Overflow),
             ),
-            other => {
-                End::Failed(Trouble::said(format!("the turn ended with {}", other.unwrap_or("no reason"))))
-            }
+            other => TurnEnd::Failed(Trouble::said(format!(
+                "the turn ended with {}",
+                other.unwrap_or("no reason")
+            ))),
         });
     }
 
     fn fail(&mut self, error: &Value) {
         let words = error["message"].as_str().unwrap_or("the agent refused a request");
         let status = error["code"].as_u64().filter(|code| (400..600).contains(code));
-        self.talk.end = Some(End::Failed(Trouble::said(words).with_status(status)));
+        self.conversation.talk.end = Some(TurnEnd::Failed(Trouble::said(words).with_status(status)));
     }
 
     /// A request of the agent. Only questions about permission are answered; nothing else was offered.
@@ -262,7 +248,7 @@ impl Client {
     }
 
     fn updated(&mut self, update: &Value) -> Option<String> {
-        if self.awaited != Some(Call::Prompt) {
+        if self.awaited != Some(AcpRequest::Prompt) {
             return None;
         }
         match update["sessionUpdate"].as_str()? {
@@ -278,7 +264,7 @@ impl Client {
                 if self.is_history() {
                     return None;
                 }
-                self.talk.says(&Value::from(self.text.as_str()));
+                self.conversation.talk.says(&Value::from(self.text.as_str()));
                 self.text.lines().rev().find(|line| !line.trim().is_empty()).map(str::to_owned)
             }
             "tool_call" | "tool_call_update" => {
@@ -331,12 +317,14 @@ impl Client {
         let Some((title, input)) = id.as_str().and_then(|id| self.calls.remove(id)) else { return };
         let is_named = title.is_string();
         let title = if is_named { title } else { json!("tool") };
-        self.talk.calls(id, &title, &input);
-        self.talk.results(id, &json!([update["status"], update["content"], update["rawOutput"]]));
+        self.conversation.talk.calls(id, &title, &input);
+        self.conversation
+            .talk
+            .results(id, &json!([update["status"], update["content"], update["rawOutput"]]));
     }
 }
 
-impl Reader for Client {
+impl Reader for AcpClient {
     fn line(&mut self, line: Line<'_>) -> Vec<Body> {
         let Line::Whole(line) = line else { return Vec::new() };
         let Ok(message) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
@@ -345,7 +333,7 @@ impl Reader for Client {
             self.requested(&message);
         } else if is_call && message["method"] == "session/update" {
             let shown = self.updated(&message["params"]["update"]);
-            return shown.map(|shown| self.answering.progress(shown)).into_iter().collect();
+            return self.conversation.progress(shown);
         } else if let Some(call) = self.awaited.filter(|call| message["id"].as_u64() == Some(*call as u64)) {
             self.awaited = None;
             self.answered(call, &message);
@@ -354,47 +342,27 @@ impl Reader for Client {
     }
 
     fn error_output(&mut self, bytes: &[u8]) {
-        self.errors.push(bytes);
+        self.conversation.errors.push(bytes);
     }
 
     fn wishes(&mut self) -> Wishes {
-        let session = self.talk.session.clone().filter(|name| self.told.as_ref() != Some(name));
-        if session.is_some() {
-            self.told.clone_from(&session);
-        }
-        let has_ended = self.talk.end.is_some() || self.talk.given_up.is_some();
-        Wishes {
-            session,
-            // It would wait for the next prompt.
-            stop: has_ended,
-            look: !has_ended && self.talk.repeats.due() == Due::Look,
-            input: std::mem::take(&mut self.output),
+        let wishes = self.conversation.wishes();
+        let input = std::mem::take(&mut self.output);
+        // After its answer it would wait for the next prompt.
+        match self.conversation.talk.end {
+            Some(_) => Wishes { stop: true, look: false, input, ..wishes },
+            None => Wishes { input, ..wishes },
         }
     }
 
     fn seen(&mut self, digest: Option<String>) {
-        self.talk.heed_repeats(digest);
+        self.conversation.talk.heed_repeats(digest);
     }
 
     fn end(&mut self, ended: &Ended) -> Returned {
-        // It was ended by us after its answer, so how it ended says nothing.
-        let exit_code = if self.talk.end == Some(End::Completed) { Some(0) } else { ended.exit_code };
-        let judged = Judged {
-            talk: &self.talk,
-            errors: &self.errors,
-            hidden: &self.hidden,
-            executor: &self.answering.executor,
-            now: ended.at.unwrap_or(self.now),
-        };
-        let (claim, limited) = judged.claim((exit_code, ended.signal), |_| None);
-        let (usage, session_total) = self.answering.used(&self.talk.used(limited.as_ref()), None);
-        let response = self.answering.response(&self.talk, &claim, &usage);
-        Returned {
-            response: Some(Box::new(response)),
-            claim,
-            agent_session: self.talk.session.clone(),
-            limited,
-            session_total,
-        }
+        // writ ends it after its answer, so its exit code means nothing.
+        let is_complete = self.conversation.talk.end == Some(TurnEnd::Completed);
+        let exit_code = if is_complete { Some(0) } else { ended.exit_code };
+        self.conversation.returned(&Ended { exit_code, ..ended.clone() }, |_| None)
     }
 }

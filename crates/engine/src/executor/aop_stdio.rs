@@ -71,7 +71,7 @@ impl Executor for AopStdio {
             stdin: Stdin::Bytes(document),
             silence_max: self.own.silence,
             stdout: Stdout::Messages,
-            reader: Box::new(Conversation::new(task, work, &self.own)),
+            reader: Box::new(AopReader::new(task, work, &self.own)),
         }
     }
 }
@@ -146,7 +146,7 @@ fn task_of_plan(work: &Work<'_>) -> Task {
 }
 
 /// What the child has said so far.
-struct Conversation {
+struct AopReader {
     executor: String,
     task: Task,
     hidden: Hidden,
@@ -170,7 +170,7 @@ const EVENT_NAME_CHARS_MAX: usize = 64;
 /// Kinds of messages without effect that are named.
 const WARNED_MAX: usize = 10;
 
-impl Conversation {
+impl AopReader {
     fn new(task: Task, work: &Work<'_>, own: &Configured) -> Self {
         Self {
             executor: own.name.as_str().to_owned(),
@@ -320,7 +320,7 @@ impl Conversation {
     }
 }
 
-impl Reader for Conversation {
+impl Reader for AopReader {
     fn line(&mut self, line: Line<'_>) -> Vec<Body> {
         let line = match line {
             Line::Whole(line) => line.trim_ascii(),
@@ -350,7 +350,11 @@ impl Reader for Conversation {
         self.lift(ended);
         let claim = self.claim(ended);
         let limited = self.limited(&claim, ended);
-        Returned { limited, ..Returned::plain(claim, self.response.take()) }
+        let returned = match self.response.take() {
+            Some(response) => Returned::response(claim, *response, &self.hidden),
+            None => Returned::plain(claim),
+        };
+        Returned { limited, ..returned }
     }
 }
 

@@ -17,9 +17,7 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    pub(crate) fn of(response: Option<&Response>, hidden: &Hidden) -> Self {
-        let Some(response) = response else { return Self::default() };
-        let report = Report::of(response, &|text| hidden.clean(text).into_owned());
+    pub(crate) fn of(response: Response, hidden: &Hidden) -> Self {
         let actions = response.execution_summary.as_ref().map_or(0, |summary| summary.actions.len());
         let code = Code::PayloadSizeWarning.as_str();
         let many = (actions > ACTIONS_SOFT).then(|| {
@@ -28,6 +26,7 @@ impl Claims {
         let version = (response.schema_version != SCHEMA_VERSION).then(|| {
             format!("WITHOUT_EFFECT: the schema_version of the RESPONSE is read as {SCHEMA_VERSION}")
         });
+        let report = Report::of(response).bounded(&|text| hidden.clean(text).into_owned());
         Self { report: Some(Box::new(report)), warnings: many.into_iter().chain(version).collect() }
     }
 
@@ -64,7 +63,7 @@ mod tests {
 
     #[test]
     fn more_actions_than_recommended_are_a_warning_and_as_many_are_none() {
-        let warnings = |actions| Claims::of(Some(&response(actions)), &Hidden::default()).warnings;
+        let warnings = |actions| Claims::of(response(actions), &Hidden::default()).warnings;
         assert_eq!(warnings(200), Vec::<String>::new());
         let expected =
             "E_PAYLOAD_SIZE_WARNING: execution_summary.actions has 201 entries; at most 200 are recommended";
@@ -73,7 +72,7 @@ mod tests {
 
     #[test]
     fn only_a_response_can_claim_a_part() {
-        assert!(Claims::of(Some(&response(1)), &Hidden::default()).is_partial());
+        assert!(Claims::of(response(1), &Hidden::default()).is_partial());
         assert!(!Claims::default().is_partial() && !Claims::default().is_aborted());
     }
 }

@@ -3,18 +3,80 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use contract::aop::task::Provider;
+use contract::plan::ExecutorName;
 use contract::plan::executor::Pattern;
-use contract::plan::{ExecutorKind, ExecutorName};
 
+use super::Executor;
 use super::acp::Acp;
-use super::agent::Agent;
+use super::agent::AgentExecutor;
 use super::aop_stdio::AopStdio;
 use super::shell::Shell;
-use super::talk::Stream;
 use super::template::Template;
-use super::{Executor, claude, codex, gemini, opencode};
-use crate::agent_program::{AgentProgram, PROGRAMS};
+use crate::agent_program::{self, AgentProgram, PROGRAMS};
+
+/// How the program of an executor is called and read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExecutorKind {
+    /// A command; its exit code is its outcome.
+    Shell,
+    /// A program that reads an AOP TASK and prints AOP messages.
+    AopStdio,
+    Agent(&'static AgentProgram),
+    /// Any agent that speaks the Agent Client Protocol over its standard streams.
+    Acp,
+    /// Any other program: its command has placeholders, and its text is the answer.
+    Template,
+}
+
+impl ExecutorKind {
+    /// The names of all kinds.
+    pub const WORDS: &'static [&'static str] = &words();
+
+    /// Those that need no configuration, each under its own name.
+    pub fn built_in() -> impl Iterator<Item = Self> {
+        let agents = PROGRAMS.iter().map(ExecutorKind::Agent);
+        [ExecutorKind::Shell, ExecutorKind::AopStdio].into_iter().chain(agents)
+    }
+
+    pub fn parse(word: &str) -> Option<Self> {
+        match word {
+            "shell" => Some(ExecutorKind::Shell),
+            "aop-stdio" => Some(ExecutorKind::AopStdio),
+            "acp" => Some(ExecutorKind::Acp),
+            "template" => Some(ExecutorKind::Template),
+            name => agent_program::find(name).map(ExecutorKind::Agent),
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ExecutorKind::Shell => "shell",
+            ExecutorKind::AopStdio => "aop-stdio",
+            ExecutorKind::Agent(program) => program.name,
+            ExecutorKind::Acp => "acp",
+            ExecutorKind::Template => "template",
+        }
+    }
+}
+
+impl std::fmt::Display for ExecutorKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+const fn words() -> [&'static str; PROGRAMS.len() + 4] {
+    let mut words = ["shell"; PROGRAMS.len() + 4];
+    words[1] = "aop-stdio";
+    let mut index = 0;
+    while index < PROGRAMS.len() {
+        words[index + 2] = PROGRAMS[index].name;
+        index += 1;
+    }
+    words[index + 2] = "acp";
+    words[index + 3] = "template";
+    words
+}
 
 /// One executor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,9 +115,7 @@ impl Configured {
             ExecutorKind::Shell | ExecutorKind::AopStdio | ExecutorKind::Acp | ExecutorKind::Template => {
                 Vec::new()
             }
-            ExecutorKind::Claude | ExecutorKind::Codex | ExecutorKind::Gemini | ExecutorKind::OpenCode => {
-                vec![kind.as_str().to_owned()]
-            }
+            ExecutorKind::Agent(program) => vec![program.name.to_owned()],
         };
         let is_model_free = kind == ExecutorKind::Shell;
         Self {
@@ -82,23 +142,9 @@ impl Configured {
         match self.kind {
             ExecutorKind::Shell => Box::new(Shell { own: self }),
             ExecutorKind::AopStdio => Box::new(AopStdio { own: self }),
-            ExecutorKind::Claude => agent(self, Provider::Claude, || Box::new(claude::Claude::default())),
-            ExecutorKind::Codex => agent(self, Provider::Codex, || Box::new(codex::Codex)),
-            ExecutorKind::Gemini => agent(self, Provider::Gemini, || Box::new(gemini::Gemini::default())),
-            ExecutorKind::OpenCode => {
-                agent(self, Provider::Other, || Box::new(opencode::OpenCode::default()))
-            }
+            ExecutorKind::Agent(program) => Box::new(AgentExecutor { own: self, program }),
             ExecutorKind::Acp => Box::new(Acp { own: self }),
             ExecutorKind::Template => Box::new(Template { own: self }),
         }
     }
-}
-
-fn agent(own: Configured, provider: Provider, stream: fn() -> Box<dyn Stream>) -> Box<dyn Executor> {
-    Box::new(Agent { program: program(own.kind), own, provider, stream })
-}
-
-fn program(kind: ExecutorKind) -> &'static dyn AgentProgram {
-    let found = PROGRAMS.iter().find(|program| program.name() == kind.as_str());
-    *found.expect("BUG: every kind of agent is a program that we know")
 }

@@ -51,6 +51,15 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
+    /// The exit code or the signal in words.
+    pub(crate) fn how(&self) -> String {
+        match (self.exit_code, self.signal) {
+            (Some(code), _) => format!("exit {code}"),
+            (None, Some(signal)) => format!("ended by signal {signal}"),
+            (None, None) => "ended without an exit code".to_owned(),
+        }
+    }
+
     /// The newest numbers about one destination, without values that are hidden: a child may have put them into a name.
     pub(crate) fn note_visit(&mut self, visit: &Visit, hidden: &Hidden) {
         let visit = Visit {

@@ -1,8 +1,10 @@
 //! A child that spends nothing, as the user says.
 
 use contract::aop::event::Body;
-use contract::aop::response::CostTracking;
+use contract::domain::money::MicroUsd;
+use contract::domain::report::CostReport;
 
+use super::conversation::AgentUsage;
 use super::{Ended, Line, Reader, Returned, Wishes};
 
 /// Reads as the other reader does, and adds that nothing was spent where it says nothing about it.
@@ -31,12 +33,19 @@ impl Reader for Free {
 
     fn end(&mut self, ended: &Ended) -> Returned {
         let mut returned = self.0.end(ended);
-        if let Some(response) = &mut returned.response {
-            response.cost_tracking.get_or_insert_with(|| CostTracking {
-                actual_cost_usd: Some(0.0),
+        let report = returned.claims.report.as_mut().filter(|report| report.cost.is_none());
+        if let Some(report) = report {
+            report.cost = Some(CostReport {
+                actual: Some(MicroUsd(0)),
                 tokens_input: Some(0),
                 tokens_output: Some(0),
-                ..CostTracking::default()
+                ..CostReport::default()
+            });
+            returned.reported.spend(&AgentUsage {
+                input: Some(0),
+                output: Some(0),
+                cost_usd: Some(0.0),
+                ..AgentUsage::default()
             });
         }
         returned

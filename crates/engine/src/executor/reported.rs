@@ -11,6 +11,8 @@ use contract::domain::time::human_duration;
 
 use contract::secrets::Hidden;
 
+use super::conversation::AgentUsage;
+
 /// Where a RESPONSE that failed says how long to wait before the next attempt: `error_details.extensions`.
 const RETRY_AFTER_EXTENSION: &str = "x_retry_after_ms";
 
@@ -102,7 +104,7 @@ pub(crate) fn progress_of(body: &Body, hidden: &Hidden) -> Option<ProgressUpdate
     })
 }
 
-/// What a RESPONSE reports.
+/// Cost, tokens, model and summary of an attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Reported {
     pub(crate) cost: Option<MicroUsd>,
@@ -120,28 +122,35 @@ pub(crate) struct Reported {
 
 impl Reported {
     pub(crate) fn of(response: &Response, hidden: &Hidden) -> Self {
-        let tracking = response.cost_tracking.as_ref();
         let cached = |t: &CostTracking| t.extensions.as_ref()?.get(CACHED_EXTENSION)?.as_u64();
-        let used = tracking.and_then(|t| {
-            let (input, output) = (t.tokens_input?, t.tokens_output?);
-            Some(Tokens {
-                input: believed(Some(input)),
-                output: believed(Some(output)),
-                cached_input: believed(cached(t)),
-            })
+        let usage = response.cost_tracking.as_ref().map(|tracking| AgentUsage {
+            input: tracking.tokens_input,
+            output: tracking.tokens_output,
+            cached_input: cached(tracking),
+            cost_usd: tracking.actual_cost_usd.or(tracking.estimated_cost_usd),
+            ..AgentUsage::default()
         });
-        let half = tracking.and_then(|t| t.tokens_input.xor(t.tokens_output));
-        let cost = tracking.and_then(|t| t.actual_cost_usd.or(t.estimated_cost_usd));
         let summary = response.execution_summary.as_ref().and_then(|summary| summary.summary.as_deref());
-        Self {
-            cost: cost.and_then(MicroUsd::reported),
-            tokens: used.as_ref().map(Tokens::total),
-            used,
-            tokens_half: half.map(|half| i64::try_from(believed(Some(half))).unwrap_or(i64::MAX)),
-            model: Some(response.agent.model.clone()),
-            summary: summary.map(|summary| hidden.clean(summary).into_owned()),
-            retry_after_ms: retry_after(response).map(shortened),
-        }
+        let mut reported = Self::default();
+        reported.spend(&usage.unwrap_or_default());
+        reported.model = Some(response.agent.model.clone());
+        reported.summary = summary.map(|summary| hidden.clean(summary).into_owned());
+        reported.retry_after_ms = retry_after(response).map(shortened);
+        reported
+    }
+
+    /// Takes over cost and tokens, as far as they can be believed.
+    pub(crate) fn spend(&mut self, usage: &AgentUsage) {
+        let used = usage.input.zip(usage.output).map(|(input, output)| Tokens {
+            input: believed(Some(input)),
+            output: believed(Some(output)),
+            cached_input: believed(usage.cached_input),
+        });
+        let half = usage.input.xor(usage.output);
+        self.cost = usage.cost_usd.and_then(MicroUsd::reported);
+        self.tokens = used.as_ref().map(Tokens::total);
+        self.used = used;
+        self.tokens_half = half.map(|half| i64::try_from(believed(Some(half))).unwrap_or(i64::MAX));
     }
 }
 

@@ -54,12 +54,7 @@ impl Reader for Silent {
     }
 
     fn end(&mut self, ended: &Ended) -> Returned {
-        let claim = match (ended.exit_code, ended.signal) {
-            (Some(0), _) => Claim::Success,
-            (Some(code), _) => failure("E_PROCESS_CRASH", format!("exit {code}")),
-            (None, Some(signal)) => failure("E_PROCESS_CRASH", format!("ended by signal {signal}")),
-            (None, None) => failure("E_PROCESS_CRASH", "ended without an exit code"),
-        };
-        Returned::plain(claim, None)
+        let is_good = ended.exit_code == Some(0);
+        Returned::plain(if is_good { Claim::Success } else { failure("E_PROCESS_CRASH", ended.how()) })
     }
 }

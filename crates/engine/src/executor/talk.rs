@@ -6,12 +6,13 @@ use contract::domain::attempt::Limited;
 use contract::domain::limits::{AGENT_SESSION_BYTES_MAX, REPORTED_TOKENS_MAX};
 use serde_json::Value;
 
+use super::conversation::AgentUsage;
 use super::repeats::Repeats;
 use super::trouble::Trouble;
 use crate::agent_program::tool;
 
 /// How one program's stream reads. Unknown events are ignored.
-pub(super) trait Stream {
+pub(crate) trait AgentStream {
     /// Takes one event.
     fn take(&mut self, event: &Value, talk: &mut Talk);
 
@@ -22,41 +23,30 @@ pub(super) trait Stream {
 }
 
 #[derive(Default)]
-pub(super) struct Talk {
+pub(crate) struct Talk {
     /// The program's own name for its conversation.
-    pub(super) session: Option<String>,
-    pub(super) model: Option<String>,
+    pub(crate) session: Option<String>,
+    pub(crate) model: Option<String>,
     /// The last text of the model.
-    pub(super) text: String,
-    pub(super) usage: Usage,
+    pub(crate) text: String,
+    pub(crate) usage: AgentUsage,
     /// The terminal event of the stream, and what it says.
-    pub(super) end: Option<End>,
+    pub(crate) end: Option<TurnEnd>,
     /// The newest trouble with the model, unless it answered since.
-    pub(super) trouble: Option<Trouble>,
+    pub(crate) trouble: Option<Trouble>,
     /// Why nothing good can come any more.
-    pub(super) given_up: Option<(Code, String)>,
+    pub(crate) given_up: Option<(Code, String)>,
     /// What the user has to know about the call.
-    pub(super) warnings: Vec<String>,
-    pub(super) actions: Vec<String>,
-    pub(super) actions_omitted: usize,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) actions: Vec<String>,
+    pub(crate) actions_omitted: usize,
     pub(super) repeats: Repeats,
     /// Calls whose results have not come.
     open: Vec<(String, String, Value)>,
 }
 
-/// What the program reports to have used.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Usage {
-    pub(super) input: Option<u64>,
-    pub(super) output: Option<u64>,
-    pub(super) cost_usd: Option<f64>,
-    /// Whether the tokens, and whether the cost, are those of the whole conversation with its earlier calls.
-    pub(super) tokens_are_total: bool,
-    pub(super) cost_is_total: bool,
-}
-
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum TurnEnd {
     Completed,
     Failed(Trouble),
 }
@@ -66,7 +56,7 @@ const OPEN_CALLS_MAX: usize = 100;
 
 impl Talk {
     /// Takes the name of the conversation, if it can be passed on as an argument.
-    pub(super) fn names(&mut self, session: &Value) {
+    pub(crate) fn names(&mut self, session: &Value) {
         let Some(name) = session.as_str() else { return };
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
         let fits = !name.is_empty() && name.len() <= AGENT_SESSION_BYTES_MAX;
@@ -76,7 +66,7 @@ impl Talk {
     }
 
     /// The model said something.
-    pub(super) fn says(&mut self, text: &Value) {
+    pub(crate) fn says(&mut self, text: &Value) {
         self.trouble = None;
         if let Some(text) = text.as_str().map(str::trim).filter(|text| !text.is_empty()) {
             text.clone_into(&mut self.text);
@@ -84,7 +74,7 @@ impl Talk {
     }
 
     /// The model calls a tool.
-    pub(super) fn calls(&mut self, id: &Value, name: &Value, arguments: &Value) {
+    pub(crate) fn calls(&mut self, id: &Value, name: &Value, arguments: &Value) {
         self.trouble = None;
         let shown = tool(name, arguments).unwrap_or_else(|| "tool".to_owned());
         let shown = contract::domain::text::cut(&shown, ACTION_CHARS_MAX);
@@ -100,7 +90,7 @@ impl Talk {
     }
 
     /// What became of a call.
-    pub(super) fn results(&mut self, id: &Value, result: &Value) {
+    pub(crate) fn results(&mut self, id: &Value, result: &Value) {
         let id = id.as_str().unwrap_or_default();
         let Some(at) = self.open.iter().position(|(open, ..)| open == id) else { return };
         let (_, shown, arguments) = self.open.remove(at);
@@ -108,25 +98,25 @@ impl Talk {
     }
 
     /// Gives up where the same call is made over and over, and the workspace stays as it was.
-    pub(super) fn heed_repeats(&mut self, digest: Option<String>) {
+    pub(crate) fn heed_repeats(&mut self, digest: Option<String>) {
         if let Some(told) = self.repeats.seen(digest) {
             self.given_up.get_or_insert((Code::Unknown, told));
         }
     }
 
     /// What the program used. Where its provider refused the first call, that is nothing, even if the program does not say so.
-    pub(super) fn used(&self, limited: Option<&Limited>) -> Usage {
-        let Usage { input, output, cost_usd, .. } = self.usage;
+    pub(crate) fn used(&self, limited: Option<&Limited>) -> AgentUsage {
+        let AgentUsage { input, output, cost_usd, .. } = self.usage;
         let says_it = input.is_some() || output.is_some() || cost_usd.is_some();
         let has_answered = !self.text.is_empty() || !self.actions.is_empty();
         if limited.is_none() || has_answered || says_it {
             return self.usage;
         }
-        Usage { input: Some(0), output: Some(0), cost_usd: Some(0.0), ..Usage::default() }
+        AgentUsage { input: Some(0), output: Some(0), cost_usd: Some(0.0), ..AgentUsage::default() }
     }
 
     /// Adds what one step used.
-    pub(super) fn adds(&mut self, input: u64, output: u64, cost_usd: Option<f64>) {
+    pub(crate) fn adds(&mut self, input: u64, output: u64, cost_usd: Option<f64>) {
         let usage = &mut self.usage;
         usage.input = Some(usage.input.unwrap_or(0).saturating_add(input));
         usage.output = Some(usage.output.unwrap_or(0).saturating_add(output));
@@ -141,7 +131,7 @@ impl Talk {
 const ACTION_CHARS_MAX: usize = 300;
 
 /// The sum of numbers among the fields; `None` if none of them is there.
-pub(super) fn sum(value: &Value, fields: &[&str]) -> Option<u64> {
+pub(crate) fn sum(value: &Value, fields: &[&str]) -> Option<u64> {
     let numbers = fields.iter().filter_map(|field| value.pointer(field).and_then(Value::as_u64));
     numbers.reduce(u64::saturating_add).map(|sum| sum.min(REPORTED_TOKENS_MAX))
 }

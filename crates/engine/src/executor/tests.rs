@@ -5,7 +5,7 @@ use super::*;
 use crate::pipeline::samples::{now, part, run_of, task};
 
 /// What the task's executor makes of a second attempt.
-fn prepared(spec: PlanTask) -> Prepared {
+pub(crate) fn prepared(spec: PlanTask) -> Prepared {
     let (run, subject) = (run_of(vec![spec.clone()]), task(1, spec.clone()));
     let executors = Executors::built_in();
     executors.find(&spec.executor).unwrap().prepare(&Work {
@@ -28,7 +28,7 @@ fn prepared(spec: PlanTask) -> Prepared {
     })
 }
 
-fn ended(exit_code: i32) -> Ended {
+pub(crate) fn ended(exit_code: i32) -> Ended {
     Ended { exit_code: Some(exit_code), ..Ended::default() }
 }
 

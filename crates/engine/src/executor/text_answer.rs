@@ -109,7 +109,7 @@ impl Reader for TextAnswer {
             }
         }
         response.task_status.message = None;
-        Returned { limited, ..Returned::plain(claim, Some(Box::new(response))) }
+        Returned { limited, ..Returned::response(claim, response, &self.hidden) }
     }
 }
 
@@ -131,11 +131,7 @@ impl TextAnswer {
 
     /// Why the program failed: what its model's provider refused, where it says so, and else how it ended.
     fn failed(&self, ended: &Ended, text: &str) -> (Claim, Option<Limited>) {
-        let how = match (ended.exit_code, ended.signal) {
-            (Some(code), _) => format!("exit {code}"),
-            (None, Some(signal)) => format!("ended by signal {signal}"),
-            (None, None) => "ended without an exit code".to_owned(),
-        };
+        let how = ended.how();
         let printed = self.errors.last_line();
         let said = printed.clone().or_else(|| last_line(text)).filter(|_| !self.is_model_free);
         let trouble = said.map(Trouble::printed).filter(Trouble::is_surely_of_the_model);

@@ -9,18 +9,18 @@ use contract::domain::time::{Timestamp, parse_duration};
 
 /// Something went wrong between a program and its model, as the program tells it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Trouble {
+pub(crate) struct Trouble {
     /// The HTTP status, where the program names it.
-    pub(super) status: Option<u16>,
-    pub(super) words: String,
+    pub(crate) status: Option<u16>,
+    pub(crate) words: String,
     /// How long the provider asks to wait.
-    pub(super) wait: Option<Duration>,
+    pub(crate) wait: Option<Duration>,
     /// What the program says it is, where its words would not tell.
-    pub(super) known: Option<Reason>,
+    pub(crate) known: Option<TroubleKind>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reason {
+pub(crate) enum TroubleKind {
     Authentication,
     RateLimit,
     /// Overloaded, broken, out of reach, or without this model.
@@ -89,34 +89,34 @@ const UNAVAILABLE: &[&str] = &[
 ];
 
 impl Trouble {
-    pub(super) fn said(words: impl Into<String>) -> Self {
+    pub(crate) fn said(words: impl Into<String>) -> Self {
         let words = words.into();
         Self { status: status_in(&words), wait: wait_in(&words), words, known: None }
     }
 
     /// The same of a program that writ does not know. A number among its words is a status only if they say so: it may be
     /// the number of a line.
-    pub(super) fn printed(words: impl Into<String>) -> Self {
+    pub(crate) fn printed(words: impl Into<String>) -> Self {
         let words = words.into();
         let status = status_in(&words).filter(|status| is_called_status(&words, *status));
         Self { status, wait: wait_in(&words), words, known: None }
     }
 
     /// Whether such a program means its model, and not something of its own.
-    pub(super) fn is_surely_of_the_model(&self) -> bool {
-        self.status.is_some() || matches!(self.reason(), Reason::RateLimit | Reason::Overflow)
+    pub(crate) fn is_surely_of_the_model(&self) -> bool {
+        self.status.is_some() || matches!(self.reason(), TroubleKind::RateLimit | TroubleKind::Overflow)
     }
 
     /// The same with a status that the program names, if it does.
-    pub(super) fn with_status(self, status: Option<u64>) -> Self {
+    pub(crate) fn with_status(self, status: Option<u64>) -> Self {
         Self { status: status.and_then(|status| u16::try_from(status).ok()).or(self.status), ..self }
     }
 
-    pub(super) fn known_as(self, reason: Reason) -> Self {
+    pub(crate) fn known_as(self, reason: TroubleKind) -> Self {
         Self { known: Some(reason), ..self }
     }
 
-    pub(super) fn reason(&self) -> Reason {
+    pub(crate) fn reason(&self) -> TroubleKind {
         if let Some(reason) = self.known {
             return reason;
         }
@@ -124,39 +124,41 @@ impl Trouble {
         let words = self.words.to_lowercase().replace("disk quota", "disk");
         let says = |signs: &[&str]| signs.iter().any(|sign| words.contains(sign));
         match self.status {
-            _ if says(OVERFLOW) => Reason::Overflow,
-            Some(413) => Reason::Overflow,
-            Some(401..=403) => Reason::Authentication,
-            Some(429) => Reason::RateLimit,
-            Some(400..=599) => Reason::Unavailable,
-            _ if says(AUTHENTICATION) => Reason::Authentication,
-            _ if says(RATE_LIMIT) => Reason::RateLimit,
-            _ if says(UNAVAILABLE) => Reason::Unavailable,
-            _ => Reason::Other,
+            _ if says(OVERFLOW) => TroubleKind::Overflow,
+            Some(413) => TroubleKind::Overflow,
+            Some(401..=403) => TroubleKind::Authentication,
+            Some(429) => TroubleKind::RateLimit,
+            Some(400..=599) => TroubleKind::Unavailable,
+            _ if says(AUTHENTICATION) => TroubleKind::Authentication,
+            _ if says(RATE_LIMIT) => TroubleKind::RateLimit,
+            _ if says(UNAVAILABLE) => TroubleKind::Unavailable,
+            _ => TroubleKind::Other,
         }
     }
 
     /// Whether the model or its provider is the reason, and not the program itself.
-    pub(super) fn is_of_the_model(&self) -> bool {
-        self.reason() != Reason::Other
+    pub(crate) fn is_of_the_model(&self) -> bool {
+        self.reason() != TroubleKind::Other
     }
 
     /// The error code, and what happened.
-    pub(super) fn told(&self) -> (Code, String) {
+    pub(crate) fn told(&self) -> (Code, String) {
         let words = &self.words;
         match self.reason() {
-            Reason::Authentication => (Code::ModelUnavailable, format!("authentication failed: {words}")),
-            Reason::RateLimit => (Code::ModelUnavailable, format!("rate limit: {words}")),
-            Reason::Unavailable => (Code::ModelUnavailable, words.clone()),
-            Reason::Overflow => (Code::ContextOverflow, words.clone()),
-            Reason::Cost => (Code::CostLimitExceeded, words.clone()),
-            Reason::Other => (Code::Unknown, words.clone()),
+            TroubleKind::Authentication => {
+                (Code::ModelUnavailable, format!("authentication failed: {words}"))
+            }
+            TroubleKind::RateLimit => (Code::ModelUnavailable, format!("rate limit: {words}")),
+            TroubleKind::Unavailable => (Code::ModelUnavailable, words.clone()),
+            TroubleKind::Overflow => (Code::ContextOverflow, words.clone()),
+            TroubleKind::Cost => (Code::CostLimitExceeded, words.clone()),
+            TroubleKind::Other => (Code::Unknown, words.clone()),
         }
     }
 
     /// The resource that is used up, where that is the trouble.
-    pub(super) fn limited(&self, resource: &str, reason: String, now: Timestamp) -> Option<Limited> {
-        if self.reason() != Reason::RateLimit {
+    pub(crate) fn limited(&self, resource: &str, reason: String, now: Timestamp) -> Option<Limited> {
+        if self.reason() != TroubleKind::RateLimit {
             return None;
         }
         let after = self.wait.map(|wait| now.plus(wait));
@@ -313,11 +315,11 @@ mod tests {
             "Too Many Requests",
             "You exceeded your current quota",
         ] {
-            assert_eq!(reason(limited), Some(Reason::RateLimit), "{limited}");
+            assert_eq!(reason(limited), Some(TroubleKind::RateLimit), "{limited}");
         }
-        assert_eq!(reason("error 401"), Some(Reason::Authentication));
-        assert_eq!(reason("status 503"), Some(Reason::Unavailable));
-        assert_eq!(reason("prompt is too long"), Some(Reason::Overflow));
+        assert_eq!(reason("error 401"), Some(TroubleKind::Authentication));
+        assert_eq!(reason("status 503"), Some(TroubleKind::Unavailable));
+        assert_eq!(reason("prompt is too long"), Some(TroubleKind::Overflow));
         for other in [
             "agent.sh: line 429: foo: command not found",
             "wrote 500 files",

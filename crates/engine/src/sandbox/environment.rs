@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use super::{Private, SandboxSettings};
+use crate::agent_program::PROGRAMS;
 
 /// Variables that lead to the user's own directories or to sockets of other programs.
 const REMOVED: &[&str] = &[
@@ -28,9 +29,6 @@ const REMOVED: &[&str] = &[
     "DISPLAY",
     "WAYLAND_DISPLAY",
 ];
-
-/// Directories of agent programs in the user's home: they are at the same place in the child's own.
-const MOVED: &[&str] = &["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "OPENCODE_CONFIG_DIR"];
 
 /// Toolchains that are found through the home directory: the variable that names each, and where it is there.
 const TOOLCHAINS: &[(&str, &str)] = &[
@@ -64,7 +62,8 @@ pub(super) fn make_private(
         let tools = TOOL_SETTINGS.iter().map(|name| users.join(name));
         // What an earlier attempt put there could lead the links elsewhere.
         let is_empty = home.read_dir().is_ok_and(|mut entries| entries.next().is_none());
-        for variable in MOVED.iter().map(OsString::from) {
+        // Directories of agent programs are at the same place in the child's own home.
+        for variable in PROGRAMS.iter().map(|program| OsString::from(program.home_variable)) {
             let Some(place) = environment.remove(&variable) else { continue };
             if let Ok(inside) = Path::new(&place).strip_prefix(users) {
                 // Codex wants it to be there. If it cannot be made, it says so itself.

@@ -9,8 +9,9 @@ use contract::domain::limits;
 use contract::domain::scope::Scope;
 
 use super::SandboxSettings;
+use crate::agent_program::PROGRAMS;
 
-/// Below the user's home: what programs keep there to prove who somebody is, and sockets of agents that do so.
+/// Credentials below the user's home, and sockets of agents that hold some. Those of agent programs are declared with them.
 const CREDENTIALS: &[&str] = &[
     ".ssh",
     ".gnupg",
@@ -32,11 +33,6 @@ const CREDENTIALS: &[&str] = &[
     ".mozilla",
     ".config/google-chrome",
     ".config/chromium",
-    ".claude/.credentials.json",
-    ".codex/auth.json",
-    ".gemini/oauth_creds.json",
-    ".local/share/opencode/auth.json",
-    ".claude.json",
     ".pgpass",
     ".my.cnf",
     ".vault-token",
@@ -249,7 +245,8 @@ pub(super) fn hidden(settings: &SandboxSettings, store: &Path, readable: &[PathB
 
 /// The credentials below this home, as they are named and where they really are. What is not there needs no hiding.
 fn credentials(home: &Path) -> Vec<(PathBuf, PathBuf)> {
-    let named = CREDENTIALS.iter().map(|name| home.join(name));
+    let of_agents = PROGRAMS.iter().flat_map(|program| program.secrets);
+    let named = CREDENTIALS.iter().chain(of_agents).map(|name| home.join(name));
     // One look is enough to see that it is not there. A link is hidden where it leads.
     let there = named.filter(|path| path.symlink_metadata().is_ok());
     there.filter_map(|path| path.canonicalize().ok().map(|real| (path, real))).collect()

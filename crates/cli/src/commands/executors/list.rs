@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use contract::plan::{ExecutorKind, ExecutorName};
-use engine::Configured;
+use contract::plan::ExecutorName;
+use engine::{Configured, ExecutorKind};
 use ops::Result;
 use serde::Serialize;
 
@@ -58,7 +58,7 @@ fn told(each: &Listed) -> String {
 }
 
 pub(super) fn listed(config: &Config, here: &Path) -> Vec<Listed> {
-    let built_in = ExecutorKind::BUILT_IN.iter().map(|kind| Configured::built_in(*kind));
+    let built_in = ExecutorKind::built_in().map(Configured::built_in);
     let is_replaced = |name: &ExecutorName| config.configured.iter().any(|other| other.name == *name);
     let all = built_in.filter(|usual| !is_replaced(&usual.name)).chain(config.configured.iter().cloned());
     all.map(|executor| row(executor, config, here)).collect()
@@ -85,9 +85,7 @@ fn speaks(executor: &Configured) -> &'static str {
         ExecutorKind::Shell => "an exit code",
         ExecutorKind::AopStdio if executor.is_v1_only => "AOP v1",
         ExecutorKind::AopStdio => "AOP v2",
-        ExecutorKind::Claude | ExecutorKind::Codex | ExecutorKind::Gemini | ExecutorKind::OpenCode => {
-            "its own stream"
-        }
+        ExecutorKind::Agent(_) => "its own stream",
         ExecutorKind::Acp => "the Agent Client Protocol",
         ExecutorKind::Template => "text",
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use contract::command_line;
 use contract::domain::code::ErrorCode;
-use engine::agent_program::{self, AgentProgram, Call};
+use engine::agent_program::{self, AgentProgram, HeadlessCall};
 use engine::sandbox::CommandDirectories;
 use ops::{Error, Result};
 
@@ -29,7 +29,7 @@ enum Style {
     /// As the agent contract's original does: `COMMAND [--project DIR] -p @FILE`.
     Original,
     /// A program that we know, at this place of the words.
-    Known(&'static dyn AgentProgram, usize),
+    Known(&'static AgentProgram, usize),
     /// Any other: placeholders are replaced, and the context is on standard input unless a file is asked for.
     Template,
 }
@@ -68,7 +68,7 @@ impl AgentCommand {
     }
 
     /// The adapter of a program that we know.
-    pub(super) fn program(&self) -> Option<&'static dyn AgentProgram> {
+    pub(super) fn program(&self) -> Option<&'static AgentProgram> {
         match &self.style {
             Style::Known(program, _) => Some(*program),
             Style::Original | Style::Template => None,
@@ -126,14 +126,14 @@ impl AgentCommand {
             Style::Template => self.words.iter().map(filled).collect(),
             Style::Known(program, at) => {
                 let given: Vec<String> = self.words[at + 1..].iter().map(filled).collect();
-                let call = Call {
+                let call = HeadlessCall {
                     given: &given,
                     store: Some(job.store.parent().unwrap_or(&job.directory)),
                     without_hooks: job.args.spawn_disable_hooks,
-                    ..Call::default()
+                    ..HeadlessCall::default()
                 };
                 let mut argv = self.words[..=*at].to_vec();
-                argv.extend(program.arguments(&call));
+                argv.extend((program.arguments)(&call));
                 argv
             }
         }
@@ -147,7 +147,7 @@ impl AgentCommand {
     /// What the program needs in its environment, besides the identity of the loop.
     pub(super) fn add_environment(&self, environment: &mut BTreeMap<OsString, OsString>) {
         let Some(program) = self.program() else { return };
-        for (name, value) in program.environment() {
+        for (name, value) in program.environment {
             // What the user set stays.
             environment.entry(name.into()).or_insert_with(|| value.into());
         }

@@ -22,7 +22,7 @@ const COLUMNS_DEFAULT: usize = 80;
 pub(super) struct Progress {
     /// The task, as it is shown.
     task: String,
-    program: Option<&'static dyn AgentProgram>,
+    program: Option<&'static AgentProgram>,
     screen: Screen,
     begun: Instant,
     drawn: Instant,
@@ -47,7 +47,7 @@ pub(super) enum Stream {
 }
 
 impl Progress {
-    pub(super) fn new(task: &str, program: Option<&'static dyn AgentProgram>) -> Self {
+    pub(super) fn new(task: &str, program: Option<&'static AgentProgram>) -> Self {
         let screen = match persona::current() {
             Persona::Vybe => Screen::Raw,
             Persona::Writ if std::io::stderr().is_terminal() => Screen::Terminal,
@@ -103,7 +103,7 @@ impl Progress {
         let text = String::from_utf8_lossy(bytes);
         let shown = match (stream, self.program) {
             (Stream::Stdout, Some(program)) => match serde_json::from_str(&text) {
-                Ok(event) => program.shown(&event),
+                Ok(event) => (program.shown)(&event),
                 // Programs also print lines that are no events.
                 Err(_) => Some(text.into_owned()),
             },

@@ -15,39 +15,41 @@ impl<'k> Keeper<'k> {
         Self { clean, room: limits::REPORT_BYTES_MAX, left_out: 0 }
     }
 
-    /// The text without secrets, cut where it is too long.
-    pub(super) fn text(&mut self, text: &str) -> String {
+    /// Removes secrets from a text and cuts it where it is too long.
+    pub(super) fn text(&mut self, text: &mut String) {
         // Secrets are searched before the text is cut: half of one is not recognized.
-        let clean = (self.clean)(text);
+        *text = (self.clean)(text);
         let most = limits::REPORT_TEXT_BYTES_MAX.min(self.room);
-        if clean.len() <= most {
-            self.room -= clean.len();
-            return clean;
+        if text.len() <= most {
+            self.room -= text.len();
+            return;
         }
         self.left_out += 1;
-        let end = (0..=most).rev().find(|&end| clean.is_char_boundary(end)).unwrap_or(0);
+        let end = text.floor_char_boundary(most);
         self.room -= end;
-        format!("{}…", &clean[..end])
+        text.truncate(end);
+        text.push('…');
     }
 
-    pub(super) fn maybe(&mut self, text: Option<&str>) -> Option<String> {
-        text.map(|text| self.text(text))
+    pub(super) fn maybe(&mut self, text: &mut Option<String>) {
+        if let Some(text) = text {
+            self.text(text);
+        }
     }
 
-    pub(super) fn texts(&mut self, texts: &[String]) -> Vec<String> {
-        self.list(texts, |keep, text| keep.text(text))
+    pub(super) fn texts(&mut self, texts: &mut Vec<String>) {
+        self.list(texts, Self::text);
     }
 
-    /// As many entries as fit.
-    pub(super) fn list<T, R>(&mut self, all: &[T], mut each: impl FnMut(&mut Self, &T) -> R) -> Vec<R> {
-        let mut kept = Vec::new();
-        for (index, entry) in all.iter().enumerate() {
+    /// Keeps as many entries as fit.
+    pub(super) fn list<T>(&mut self, all: &mut Vec<T>, mut each: impl FnMut(&mut Self, &mut T)) {
+        for index in 0..all.len() {
             if index == limits::REPORT_ENTRIES_MAX || self.room == 0 {
                 self.left_out += (all.len() - index) as u64;
-                break;
+                all.truncate(index);
+                return;
             }
-            kept.push(each(self, entry));
+            each(self, &mut all[index]);
         }
-        kept
     }
 }

@@ -15,7 +15,7 @@ fn response(fields: serde_json::Value) -> Response {
 }
 
 fn report(fields: serde_json::Value) -> Report {
-    Report::of(&response(fields), &|text| text.replace("secret", "*"))
+    Report::of(response(fields)).bounded(&|text| text.replace("secret", "*"))
 }
 
 fn artifact(fields: serde_json::Value) -> Report {
