@@ -384,3 +384,45 @@ fn a_task_that_is_interrupted_while_it_is_judged_is_not_done() {
     assert!(matches!(ending, Ending::Interrupted { signal: 15, .. }), "{ending:?}");
     assert_eq!(watcher.log, ["a started", "b started", "b failed", "a blocked"]);
 }
+
+/// Documents that pass the layers in every way that needs no executor.
+fn traced_documents() -> Vec<(&'static str, Value, Policy)> {
+    let mut tasks = two_tasks();
+    tasks["task"][0]["checks"] = json!([{"command": ["test", "-e", "x"]}]);
+    tasks["task"][0]["retries"] = json!(1);
+    tasks["task"][1]["network"] = json!("none");
+    let shell = json!({"objective": "test", "task": [{"id": "s", "command": "echo", "shell": true}]});
+    let mut refused = ping();
+    refused["intent"] = json!("ops.backup.check");
+    let capped = Policy { timeout_max: Some(Duration::from_mins(2)), ..Policy::default() };
+    vec![
+        ("answered by L2", ping(), Policy::default()),
+        ("refused by L2", refused, Policy::default()),
+        ("refused by L3", shell, Policy { deny_shell: true, ..Policy::default() }),
+        ("worked", tasks, capped),
+    ]
+}
+
+#[test]
+fn records_are_those_of_the_binary_before() {
+    let expected: Value = serde_json::from_str(include_str!("records.json")).unwrap();
+    let mut written = contract::json::Map::new();
+    for (name, document, policy) in traced_documents() {
+        let mut world = World::new();
+        world.settings.policy = policy;
+        let id = world.submit(&document);
+        let mut on_tick = || {};
+        let mut watcher = Watcher { step: Duration::from_secs(4), ..Watcher::new(&world, &mut on_tick) };
+        world.drive(default_stack(), &id, &mut watcher);
+        let records = world.records(&id).into_iter().map(|record| {
+            json!({
+                "layer": record.layer.id, "decisions": record.decisions, "delta": record.delta,
+                "refs": record.refs, "control": record.control,
+            })
+        });
+        let text = Value::from_iter(records).to_string();
+        let text = text.replace(world.store.scratch().path().to_str().unwrap(), "WORKSPACE");
+        written.insert(name.to_owned(), serde_json::from_str(&text).unwrap());
+    }
+    assert_eq!(Value::Object(written), expected);
+}
