@@ -15,6 +15,7 @@ use contract::domain::confinement::SandboxMode;
 use contract::domain::limits;
 use contract::domain::money::MicroUsd;
 use contract::domain::network::HostRule;
+use contract::domain::policy::{Policy, PolicyAction, PolicyResource, authorize};
 use contract::domain::price::{Price, Prices};
 use contract::domain::retention::{self, Retention};
 use contract::domain::time::{Timestamp, parse_duration};
@@ -28,7 +29,7 @@ use contract::shape::check::check;
 use contract::shape::{
     Form, List, Map, NON_BLANK, NOT_NEGATIVE, Object, Shape, TEXT, Text, UNBOUNDED, Unknown, optional,
 };
-use engine::{Configured, Policy};
+use engine::Configured;
 use ops::{Error, Result};
 
 use crate::commands::run::read_bounded;
@@ -272,26 +273,28 @@ fn invalid(file: &Path, findings: Findings) -> Error {
     Error::invalid(&format!("configuration {}", file.display()), findings)
 }
 
-/// Refuses settings that only the user's own file may have: a cloned repository or an earlier task must not turn the
-/// sandbox off.
+/// Refuses settings that only the user's own file may have.
 fn refuse_own(value: &Value, from: &Path) -> Result<()> {
     let mut findings = Findings::default();
-    if value.pointer("/sandbox/mode").and_then(Value::as_str) == Some(SandboxMode::Off.as_str()) {
-        let message = "a project can only make the mode stricter; `off` belongs in the user's configuration";
-        findings.push("$.sandbox.mode", "misplaced", message);
-    }
-    for name in ["credentials", "memory_mib", "processes_max"] {
-        if value.get("sandbox").and_then(|sandbox| sandbox.get(name)).is_some() {
-            let message = "belongs in the user's configuration; a project can only set the mode";
-            findings.push(format!("$.sandbox.{name}"), "misplaced", message);
-        }
-    }
-    for name in ["prices", "escalation"] {
-        if value.get(name).is_some() {
-            findings.push(format!("$.{name}"), "misplaced", "belongs in the user's configuration");
+    for (name, value) in settings(value) {
+        let setting = PolicyResource::Setting { name: &name, value: value.as_str() };
+        let decision = authorize("service.project", PolicyAction::Configure, &setting, &Policy::default());
+        if let Some(denial) = decision.denial() {
+            findings.push(format!("$.{name}"), denial.rule.code(), denial.rule.to_string());
         }
     }
     if findings.is_empty() { Ok(()) } else { Err(invalid(from, findings)) }
+}
+
+/// The tables of a file and the values in them, by their dotted names.
+fn settings(file: &Value) -> Vec<(String, &Value)> {
+    let mut all = Vec::new();
+    for (name, value) in file.as_object().into_iter().flatten() {
+        all.push((name.clone(), value));
+        let inside = value.as_object().into_iter().flatten();
+        all.extend(inside.map(|(inner, value)| (format!("{name}.{inner}"), value)));
+    }
+    all
 }
 
 fn read(path: &Path) -> Result<Option<Value>> {
@@ -323,7 +326,7 @@ impl Config {
         if let Some(value) = read(&project)? {
             // A cloned repository may forbid, but not name programs to run.
             refuse_own(&value, &project)?;
-            aop::take_of_project(self, &value, &project)?;
+            aop::take_of_project(self, &value, &project);
             self.take(&value, &project)?;
             if value.get("executors").is_some() {
                 let said = "ignored: only the user's configuration names programs".to_owned();

@@ -20,6 +20,7 @@ pub mod money;
 pub mod network;
 pub mod outside;
 pub mod pins;
+pub mod policy;
 pub mod price;
 pub mod principal;
 pub mod priority;

@@ -7,18 +7,19 @@ use std::sync::Arc;
 
 use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::attempt::AttemptId;
-use contract::domain::check::{Check, CheckSeen};
+use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use contract::domain::confinement::{Ceiling, SandboxMode};
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::pins::Digests;
+use contract::domain::policy::Policy;
 use contract::domain::principal::Action;
 use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
 use contract::domain::rollback::{Direction, FileResult};
-use contract::domain::run::{NewRun, Owner, Run, RunId};
+use contract::domain::run::{Owner, Run, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::task::{Task, TaskId};
 use contract::domain::trust::ProjectCommands;
@@ -47,7 +48,7 @@ use crate::supervisor::{Exit, LaunchSpec, Marker, Stdin};
 use crate::verify::{CheckLocation, run_all};
 use crate::worklog::{Followed, follow};
 use crate::worktree::{self, Worktrees};
-use crate::{Ending, Policy, audit_files, disk, worklog};
+use crate::{Ending, audit_files, disk, worklog};
 
 /// What only the door knows: the user's configuration, and who watches a run.
 pub trait Door {
@@ -226,12 +227,8 @@ impl Host for LocalHost {
         })
     }
 
-    fn denial(&self, run: &NewRun) -> Result<Option<String>> {
-        Ok(crate::denial(run, &self.door.policy(Path::new(&run.workspace))?))
-    }
-
-    fn checks_denial(&self, directory: &str, checks: &[Check]) -> Result<Option<String>> {
-        Ok(crate::checks_denial(checks, &self.door.policy(Path::new(directory))?))
+    fn policy(&self, directory: &str) -> Result<Policy> {
+        self.door.policy(Path::new(directory))
     }
 
     fn digests(&self, root: &str, paths: &[&str]) -> Digests {

@@ -35,5 +35,4 @@ mod walk;
 pub use drive::{Ending, drive, probe};
 pub use executor::{Configured, ExecutorKind, Executors, PLACEHOLDERS, Permissions};
 pub use observer::{Observer, Progress};
-pub use pipeline::l3_policy::{Policy, checks_denial, denial};
 pub use settings::{Settings, StopSignal};

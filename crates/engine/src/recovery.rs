@@ -12,6 +12,7 @@ use contract::domain::crew::lock::Held;
 use contract::domain::limits;
 use contract::domain::outside::Outside;
 use contract::domain::pins::together;
+use contract::domain::policy::Authorization;
 use contract::domain::rollback::Trigger;
 use contract::domain::status::Status;
 use contract::plan::PlanTask;
@@ -23,7 +24,6 @@ use self::files::{Files, Need};
 use crate::dispatcher::rollback::is_unfinished;
 use crate::dispatcher::{Committed, Dispatcher};
 use crate::observer::Progress;
-use crate::pipeline::l3_policy;
 use crate::sandbox::{Wanted, leave_repository};
 use crate::verify::{self, CheckLocation};
 
@@ -362,7 +362,7 @@ fn look(
 ) -> Result<Option<Vec<CheckSeen>>> {
     let settings = dispatcher.settings;
     // Checks that the policy forbids by now are not started either; the walk will refuse the run.
-    if l3_policy::denial(&dispatcher.run.asked, &settings.policy).is_some() {
+    if ops::policy::of_run(&dispatcher.run.asked, &settings.policy) != Authorization::Allow {
         return Ok(Some(Vec::new()));
     }
     let workspace = dispatcher.directory(task).to_owned();

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
 use contract::domain::confinement::Ceiling;
+use contract::domain::policy::Policy;
 use contract::domain::price::Prices;
 use contract::intake::AuditFiles;
 use contract::plan::upgrade::Upgrades;
 
-use crate::Policy;
 use crate::executor::Executors;
 use crate::index::Index;
 use crate::inside::TaskDoors;

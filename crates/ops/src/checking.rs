@@ -13,13 +13,14 @@ use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::mint;
 use contract::domain::limits;
 use contract::domain::pins::{self, Digests, Role, WORK_BEGAN};
+use contract::domain::policy::{Policy, PolicyAction, PolicyResource, authorize};
 use contract::domain::request::Agent;
 use contract::domain::run::NewRun;
 use contract::domain::scope::Scope;
 use contract::domain::task::Task;
 use contract::domain::text::counted;
 use contract::domain::time::{Clock, Lease};
-use contract::domain::trust::TrustState;
+use contract::domain::trust::{Trust, TrustState};
 use contract::plan::PlanTask;
 use serde_json::json;
 use store::{Store, Tx};
@@ -27,6 +28,7 @@ use store::{Store, Tx};
 use crate::context::{Caller, Context};
 use crate::error::{Error, Result};
 use crate::host::{CheckJob, too_short_of};
+use crate::policy;
 use crate::record::{EventWriter, scrubbed};
 
 /// How often claims are renewed while checks run: well inside their lease.
@@ -69,10 +71,10 @@ enum Pins {
 enum Source {
     /// The author of the run's plan. The run's policy was settled with the plan.
     Plan(Box<NewRun>),
-    /// The task's author.
-    Task,
+    /// The author of the task.
+    Task { author: String },
     /// The project. A person trusts its commands while they have this digest.
-    Project { digest: String },
+    Project { digest: String, trusted_by: String },
 }
 
 /// The results of checks, and the author of the checks.
@@ -96,8 +98,10 @@ impl Checked {
         }
         let passed = self.seen.iter().all(|check| check.passed);
         let Some((directory, digest)) = &self.trusted else { return Ok(false) };
-        let allowed = tx.trust(directory)?.is_some_and(|trust| trust.digest == *digest);
-        if allowed { Ok(passed) } else { Err(untrusted(directory, TrustState::Untrusted)) }
+        let allowed = tx.trust(directory)?;
+        let is_same = allowed.as_ref().is_some_and(|trust| trust.digest == *digest);
+        let state = if is_same { TrustState::Trusted } else { TrustState::Untrusted };
+        may_use(directory, state, allowed.as_ref()).map(|()| passed)
     }
 }
 
@@ -143,7 +147,7 @@ pub(crate) fn plan_for(cx: &mut Context, task: &Task) -> Result<Option<CheckPlan
             } else {
                 Pins::Known { before: own.pinned.clone(), since: "the task was created" }
             },
-            source: Source::Task,
+            source: Source::Task { author: own.author.clone() },
         }));
     }
     project.map_or(Ok(None), |project| of_project(cx, project))
@@ -151,23 +155,16 @@ pub(crate) fn plan_for(cx: &mut Context, task: &Task) -> Result<Option<CheckPlan
 
 fn of_project(cx: &mut Context, project: &str) -> Result<Option<CheckPlan>> {
     let commands = cx.host().project_commands(project)?.filter(|commands| !commands.checks.is_empty());
-    let Some(commands) = commands else {
-        // Checks that a person allowed are not switched off by deleting them.
-        let allowed = cx.store.read()?.trust(project)?;
-        return if allowed.is_some() { Err(untrusted(project, TrustState::NoCommands)) } else { Ok(None) };
-    };
-    let allowed = cx.store.read()?.trust(&commands.directory)?;
-    let state = TrustState::of(Some(&commands), allowed.as_ref());
-    if !state.may_run() {
-        return Err(untrusted(&commands.directory, state));
-    }
-    let basis = allowed.map(|trust| trust.basis).unwrap_or_default();
+    let directory = commands.as_ref().map_or(project, |commands| &commands.directory);
+    let allowed = cx.store.read()?.trust(directory)?;
+    may_use(directory, TrustState::of(commands.as_ref(), allowed.as_ref()), allowed.as_ref())?;
+    let (Some(commands), Some(trust)) = (commands, allowed) else { return Ok(None) };
     Ok(Some(CheckPlan {
-        source: Source::Project { digest: commands.digest() },
+        source: Source::Project { digest: commands.digest(), trusted_by: trust.trusted_by },
         directory: commands.directory,
         checks: commands.checks,
-        pins: Pins::Known { before: basis.pinned, since: "a person trusted it" },
-        author: basis.environment,
+        pins: Pins::Known { before: trust.basis.pinned, since: "a person trusted it" },
+        author: trust.basis.environment,
         env: BTreeMap::new(),
         scopes: Vec::new(),
         namespace: Namespace::On,
@@ -219,16 +216,18 @@ pub(crate) fn project_directory(project_id: Option<&str>) -> Option<&str> {
     project_id.filter(|id| id.starts_with('/'))
 }
 
-fn untrusted(directory: &str, state: TrustState) -> Error {
-    let (why, command) = match state {
-        TrustState::Changed => ("changed since a person allowed them", "writ trust"),
-        TrustState::NoCommands => ("were removed after a person allowed them", "writ trust --revoke"),
-        TrustState::Untrusted | TrustState::Trusted => ("are not trusted", "writ trust"),
-    };
-    let message = format!("the checks in {directory}/.writ/config.toml {why}, so nothing was run");
-    Error::new(ErrorCode::Denied, message)
+/// An error unless the commands of the project may run.
+fn may_use(directory: &str, state: TrustState, allowed: Option<&Trust>) -> Result<()> {
+    let principal = allowed.map_or("", |trust| &trust.trusted_by);
+    let project = PolicyResource::Project { directory, trust: state, was_trusted: allowed.is_some() };
+    let decision = authorize(principal, PolicyAction::UseCommands, &project, &Policy::default());
+    let Some(denial) = decision.denial() else { return Ok(()) };
+    let command = if state == TrustState::NoCommands { "writ trust --revoke" } else { "writ trust" };
+    let rule = &denial.rule;
+    let message = format!("the checks in {directory}/.writ/config.toml {rule}, so nothing was run");
+    Err(Error::new(ErrorCode::Denied, message)
         .hint(format!("a person runs `{command} {directory}` in a terminal, then complete the task again"))
-        .details(json!({"rule": "untrusted_project", "directory": directory, "state": state}))
+        .details(json!({"rule": rule.code(), "directory": directory, "state": state})))
 }
 
 /// What the task's checks showed here and now. Nothing where the task has none: then `done` is only claimed. What the
@@ -242,12 +241,15 @@ pub(crate) fn run_checks(cx: &mut Context, task: &Task) -> Result<Checked> {
 
 fn run(cx: &mut Context, plan: &CheckPlan) -> Result<Checked> {
     let host = cx.host();
-    let denial = match &plan.source {
-        Source::Plan(run) => host.denial(run)?,
-        Source::Task | Source::Project { .. } => host.checks_denial(&plan.directory, &plan.checks)?,
+    let policy = host.policy(&plan.directory)?;
+    let decision = match &plan.source {
+        Source::Plan(run) => policy::of_run(run, &policy),
+        Source::Task { author } | Source::Project { trusted_by: author, .. } => {
+            policy::of_checks(author, &plan.checks, &policy)
+        }
     };
-    if let Some(reason) = denial {
-        return Err(Error::new(ErrorCode::Denied, reason));
+    if let Some(denial) = decision.denial() {
+        return Err(Error::new(ErrorCode::Denied, denial.text));
     }
     // Before the checks run: they may write, too.
     let withheld = withheld(cx, plan);
@@ -263,8 +265,8 @@ fn run(cx: &mut Context, plan: &CheckPlan) -> Result<Checked> {
         spec: plan.spec.as_deref(),
     };
     let trusted = match &plan.source {
-        Source::Project { digest } => Some((plan.directory.clone(), digest.clone())),
-        Source::Plan(_) | Source::Task => None,
+        Source::Project { digest, .. } => Some((plan.directory.clone(), digest.clone())),
+        Source::Plan(_) | Source::Task { .. } => None,
     };
     Ok(Checked { seen: host.run_checks(&job, &mark)?, withheld, trusted, by: None })
 }

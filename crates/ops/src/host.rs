@@ -18,11 +18,12 @@ use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::pins::Digests;
+use contract::domain::policy::Policy;
 use contract::domain::principal::Action;
 use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
 use contract::domain::rollback::{Direction, FileResult};
-use contract::domain::run::{NewRun, Owner, RunId};
+use contract::domain::run::{Owner, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
@@ -84,10 +85,8 @@ pub trait Host {
     fn forget_watch(&self, root: &str, name: &str);
     /// Files that git says differ from a revision, untracked ones included.
     fn changed_in_git(&self, root: &str, revision: &str, mark: &Id<Attempt>) -> Result<Vec<String>>;
-    /// Why the project's policy forbids to run anything of this run; `None` where it is allowed.
-    fn denial(&self, run: &NewRun) -> Result<Option<String>>;
-    /// Why the policy of this directory forbids these checks; `None` where they are allowed.
-    fn checks_denial(&self, directory: &str, checks: &[Check]) -> Result<Option<String>>;
+    /// The rules in force in this directory.
+    fn policy(&self, directory: &str) -> Result<Policy>;
     /// Digests of the files and directories at these paths, seen from the root; `contract::domain::pins` says what
     /// stands where there is none.
     fn digests(&self, root: &str, paths: &[&str]) -> Digests;

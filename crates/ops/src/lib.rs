@@ -25,6 +25,7 @@ pub mod lock;
 pub mod memory;
 pub mod names;
 pub mod orchestrate;
+pub mod policy;
 pub mod push;
 pub mod registry;
 pub mod result;

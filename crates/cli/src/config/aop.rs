@@ -79,22 +79,11 @@ fn take_audit(config: &mut Config, aop: &Value, from: &Path, findings: &mut Find
     config.sources.push(("aop.audit".to_owned(), path.to_owned(), from.to_owned()));
 }
 
-/// A cloned repository may refuse, but not say who works or where files are.
-pub(super) fn take_of_project(config: &mut Config, value: &Value, from: &Path) -> Result<()> {
-    let Some(Value::Object(fields)) = value.get("aop") else { return Ok(()) };
-    let mut findings = Findings::default();
-    for name in fields.keys().filter(|name| *name != "fallback") {
-        let message = "belongs in the user's configuration; a project can only set `fallback = \"refuse\"`";
-        findings.push(format!("$.aop.{name}"), "misplaced", message);
+/// Takes what a project may set.
+pub(super) fn take_of_project(config: &mut Config, value: &Value, from: &Path) {
+    if let Some(aop) = value.get("aop") {
+        take_fallback(config, aop, from);
     }
-    if fields.get("fallback").and_then(Value::as_str) == Some(V1) {
-        findings.push("$.aop.fallback", "looser", "a project can only make this stricter: refuse");
-    }
-    if !findings.is_empty() {
-        return Err(invalid(from, findings));
-    }
-    take_fallback(config, &value["aop"], from);
-    Ok(())
 }
 
 fn take_fallback(config: &mut Config, aop: &Value, from: &Path) {

@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::limits;
+use contract::domain::policy::Policy;
 use contract::domain::principal::Action;
 use contract::domain::retention::Retention;
 use contract::domain::run::Run;
@@ -17,7 +18,7 @@ use contract::intake::Executors;
 use engine::host::{Door, LocalHost};
 use engine::observer::Nobody;
 use engine::supervisor::{ShimProgram, boot_id};
-use engine::{Observer, Policy, Settings, StopSignal};
+use engine::{Observer, Settings, StopSignal};
 use ops::host::{HowToWork, Installation};
 use ops::{Context, Host, Result};
 use serde_json::json;

@@ -1,10 +1,9 @@
 //! What the runner fetches for the layers a run passes before its tasks.
 
 use contract::aee::Envelope;
+use contract::domain::policy::Policy;
 use contract::domain::run::NewRun;
 use contract::domain::time::Timestamp;
-
-use super::l3_policy::Policy;
 
 pub(crate) struct RunFacts<'f> {
     pub(crate) run: &'f NewRun,

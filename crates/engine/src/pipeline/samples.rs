@@ -2,6 +2,7 @@
 
 use contract::domain::attempt::{Attempt, AttemptState, NewAttempt, Outcome as Ended};
 use contract::domain::id::Id;
+use contract::domain::policy::Policy;
 use contract::domain::run::{DocumentKind, Intent, NewRun, Owner};
 use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, Task};
@@ -10,7 +11,6 @@ use contract::json::Value;
 use contract::plan::{Budget, Plan, PlanTask};
 use serde_json::json;
 
-use super::l3_policy::Policy;
 use super::{Outcome, RunFacts};
 
 pub(crate) fn now() -> Timestamp {

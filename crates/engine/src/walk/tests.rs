@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use contract::aocl::payload::{LayerPayload, Verification};
 use contract::domain::limits;
+use contract::domain::policy::Policy;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{Run, RunId};
 use ops::context::Key;
@@ -18,6 +19,7 @@ use serde_json::json;
 use testkit::{ManualClock, SeededIds, TempStore};
 
 use super::*;
+use crate::Executors;
 use crate::drive::{Ending, drive_through};
 use crate::host::{LocalHost, PlainDoor};
 use crate::index::Index;
@@ -27,7 +29,6 @@ use crate::pipeline::l8_verify::{Verdict, VerifyFacts};
 use crate::pipeline::stack::{DEFAULT, LayerStack};
 use crate::settings::{Settings, StopSignal};
 use crate::supervisor::ShimProgram;
-use crate::{Executors, Policy};
 
 struct World {
     store: TempStore,

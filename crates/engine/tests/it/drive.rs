@@ -5,12 +5,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use contract::domain::limits;
+use contract::domain::policy::Policy;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{Run, RunId, RunState};
 use engine::host::{LocalHost, PlainDoor};
 use engine::index::Index;
 use engine::supervisor::ShimProgram;
-use engine::{Ending, Executors, Observer, Policy, Progress, Settings, StopSignal, drive};
+use engine::{Ending, Executors, Observer, Progress, Settings, StopSignal, drive};
 use ops::context::Key;
 use ops::run::{accept, cancel, show, task_line};
 use ops::{Caller, Context};

@@ -156,11 +156,14 @@ fn own_checks_replace_those_of_the_project() {
 #[test]
 fn what_the_policy_forbids_is_not_run() {
     let mut world = World::new();
-    let id = made(&mut world, &["make check"]);
-    world.host.paper.borrow_mut().denial = Some("policy.deny_shell is set".to_owned());
+    let checks = vec![Check::of_script("make check | tail")];
+    let request = task::create::Request { project_id: Some("/w".to_owned()), checks, ..create("one") };
+    let id = task::create::create(&mut world.cx, &key("ann", "make"), &request).unwrap().answer.task.id;
+    world.host.paper.borrow_mut().policy.deny_shell = true;
     let error =
         task::complete::complete(&mut world.cx, &key("bob", "done"), &complete(&id, "done")).unwrap_err();
     assert_eq!((error.code, &*world.host.checked_in.borrow()), (ErrorCode::Denied, &None));
+    assert_eq!(error.message, "check `make check | tail` is denied: policy.deny_shell is set");
 }
 
 #[test]

@@ -12,11 +12,12 @@ use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::pins::{ABSENT, Digests};
+use contract::domain::policy::Policy;
 use contract::domain::principal::Action;
 use contract::domain::process::{Holder, Remains};
 use contract::domain::retention::Retention;
 use contract::domain::rollback::{FileAction, FileResult, FileStatus};
-use contract::domain::run::{NewRun, Owner, RunId};
+use contract::domain::run::{Owner, RunId};
 use contract::domain::scope::{Links, Scope};
 use contract::domain::trust::ProjectCommands;
 use contract::domain::worktree::{Loss, Standing, WorktreeRecord};
@@ -50,7 +51,7 @@ pub(crate) struct Paper {
     /// What changed since a watch began, and why not all of it is known.
     pub(crate) outside: Vec<String>,
     pub(crate) not_seen: Option<String>,
-    pub(crate) denial: Option<String>,
+    pub(crate) policy: Policy,
     pub(crate) printed: Vec<u8>,
     /// The commands of the project that is asked about.
     pub(crate) project: Option<ProjectCommands>,
@@ -215,14 +216,9 @@ impl Host for TestHost {
         Ok(self.paper.borrow().changed.clone())
     }
 
-    fn denial(&self, _: &NewRun) -> Result<Option<String>> {
+    fn policy(&self, _: &str) -> Result<Policy> {
         self.note("the policy");
-        Ok(self.paper.borrow().denial.clone())
-    }
-
-    fn checks_denial(&self, _: &str, _: &[Check]) -> Result<Option<String>> {
-        self.note("the policy of checks");
-        Ok(self.paper.borrow().denial.clone())
+        Ok(self.paper.borrow().policy.clone())
     }
 
     fn digests(&self, _: &str, paths: &[&str]) -> Digests {

@@ -1,9 +1,9 @@
 use contract::aee::{Draft, Envelope};
+use contract::domain::policy::Policy;
 use contract::json::Map;
 use contract::plan::PlanTask;
 
 use super::*;
-use crate::pipeline::l3_policy::Policy;
 use crate::pipeline::outcome::Next;
 use crate::pipeline::samples::{decisions, facts, now, request, run_of};
 

@@ -1,9 +1,9 @@
+use contract::domain::policy::Policy;
 use contract::domain::priority::Priority;
 use contract::plan::PlanTask;
 use serde_json::json;
 
 use super::*;
-use crate::pipeline::l3_policy::Policy;
 use crate::pipeline::outcome::Next;
 use crate::pipeline::samples::{decisions, delta, facts, run_of};
 

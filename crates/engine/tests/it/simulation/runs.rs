@@ -15,9 +15,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
+use contract::domain::policy::Policy;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{DocumentKind, RunId};
-use engine::{Ending, Executors, Policy, Settings, StopSignal, drive};
+use engine::{Ending, Executors, Settings, StopSignal, drive};
 use ops::context::Key;
 use ops::run::{accept, cancel};
 use ops::{Caller, Context};

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use contract::domain::policy::Policy;
 use contract::domain::principal::Action;
 use contract::domain::process::Remains;
 use contract::domain::run::{Owner, Run};
@@ -14,7 +15,7 @@ use contract::intake::Executors;
 use engine::host::{Door, LocalHost, PlainDoor};
 use engine::launcher::{Children, Launcher};
 use engine::supervisor::{LaunchSpec, OwnerIdentity, Report, StartError};
-use engine::{Observer, Policy, Settings};
+use engine::{Observer, Settings};
 use ops::host::HowToWork;
 use ops::run::Liveness;
 
