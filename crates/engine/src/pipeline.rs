@@ -1,21 +1,21 @@
 //! The layer runner: every request walks through the layers of a stack, and every layer leaves an envelope.
 //!
-//! A layer is a pure function in a file of its own. It gets what was fetched for it and returns an [`Outcome`]; the
-//! runner waits for it where it is slow, applies its delta to the context bundle and records both.
+//! A layer is a pure function in a file of its own, from a [`LayerInput`] to an [`Outcome`]. The runner waits for it
+//! where it is slow, applies its delta to the context bundle and records both.
 
 mod awaited;
-mod facts;
-pub(crate) mod l0_normalize;
-pub(crate) mod l10_audit;
-pub(crate) mod l1_identity;
-pub(crate) mod l2_route;
-pub(crate) mod l3_policy;
+mod l0_normalize;
+mod l10_audit;
+mod l1_identity;
+mod l2_route;
+mod l3_policy;
 pub(crate) mod l4_plan;
-pub(crate) mod l5_context;
+mod l5_context;
 pub(crate) mod l6_shape;
 pub(crate) mod l7_delegate;
 pub(crate) mod l8_verify;
 pub(crate) mod l9_assemble;
+pub(crate) mod layer;
 mod outcome;
 #[cfg(test)]
 pub(crate) mod samples;
@@ -40,9 +40,24 @@ use serde_json::json;
 
 pub(crate) use awaited::LayerKey;
 use awaited::{Awaited, Progress};
-pub(crate) use facts::RunFacts;
+use layer::{ContextView, Fetched, Handed, LayerInput, LayerSpec, Stage};
 pub(crate) use outcome::{Exit, LayerResult, Outcome};
-use stack::{LayerStack, Member};
+use stack::{LayerNode, LayerStack};
+
+/// The built-in layers. A new one is a file, its `mod` line above and a line here.
+const LAYERS: [LayerSpec; 11] = [
+    l0_normalize::LAYER,
+    l1_identity::LAYER,
+    l2_route::LAYER,
+    l3_policy::LAYER,
+    l4_plan::LAYER,
+    l5_context::LAYER,
+    l6_shape::LAYER,
+    l7_delegate::LAYER,
+    l8_verify::LAYER,
+    l9_assemble::LAYER,
+    l10_audit::LAYER,
+];
 
 /// Runs the layers of one run: the context so far, what has to be written, and the answers it waits for.
 pub(crate) struct Pipeline {
@@ -62,20 +77,29 @@ pub(crate) struct Pipeline {
 }
 
 /// A layer that has a record.
-struct Executed {
-    id: String,
+pub(crate) struct Executed {
+    pub(crate) id: String,
     halted: bool,
 }
 
-/// Where in the walk a layer ran.
+/// For what a layer is run, and when.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Position<'p> {
-    /// Before the tasks. A layer that does not continue halts the walk here, which branches to the answer.
-    Entry,
-    /// A layer that refuses ends its task; the walk goes on with the others.
-    Task(&'p TaskId),
-    /// After the tasks.
-    Leaving,
+pub(crate) struct LayerCall {
+    /// The index of a task; `None` for the run.
+    pub(crate) task: Option<usize>,
+    /// On the boot clock.
+    pub(crate) now_ms: i64,
+}
+
+/// How the layers of a task's stage ended.
+#[derive(Debug)]
+pub(crate) enum StageEnd {
+    /// What they handed on, in their order.
+    Passed(Vec<Handed>),
+    /// The task ends with this reason.
+    Refused(String),
+    /// The task waits for a person.
+    Parked(String),
 }
 
 /// A walk at one moment, to return to when what followed could not be written.
@@ -137,13 +161,8 @@ impl Pipeline {
 
     /// Whether the walk has passed every layer before the tasks.
     pub(crate) fn has_entered(&self) -> bool {
-        let last = self.stack.entry.last();
+        let last = self.stack.of(Stage::Enter).next_back();
         last.is_some_and(|last| self.executed.iter().any(|done| done.id == last.id && !done.halted))
-    }
-
-    /// The ids of the layers that have a record, in their order.
-    pub(crate) fn executed(&self) -> Vec<String> {
-        self.executed.iter().map(|done| done.id.clone()).collect()
     }
 
     pub(crate) fn bundle(&self) -> &Bundle {
@@ -152,27 +171,75 @@ impl Pipeline {
 
     /// Runs a layer. `None` while its answer is awaited: the caller asks again when it has arrived or its deadline
     /// has passed, and gets a refusal then.
-    pub(crate) fn run<F, P: Clone + Send + 'static>(
+    pub(crate) fn run(
         &mut self,
-        member: &Member<F>,
-        task: Option<usize>,
-        now_ms: i64,
-        layer: impl FnOnce() -> Outcome<P>,
-    ) -> Option<LayerResult<P>> {
-        let key = LayerKey { task, id: member.id.clone() };
-        match self.awaited.look(&key, now_ms) {
+        node: &LayerNode,
+        call: LayerCall,
+        handed: &[Handed],
+        fetched: &Fetched<'_>,
+    ) -> Option<LayerResult> {
+        let key = LayerKey { task: call.task, id: node.id.clone() };
+        match self.awaited.look(&key, call.now_ms) {
             Progress::NotStarted => {}
             Progress::UnderWay => return None,
             Progress::Ended(result) => return Some(result),
         }
+        let view = ContextView {
+            bundle: &self.bundle,
+            handed,
+            executed: &self.executed,
+            delegations: &self.delegations,
+        };
         let begun = Instant::now();
-        match layer().settle(elapsed_ms(begun)) {
+        let outcome = (node.spec.run)(&LayerInput { id: &node.id, view, fetched });
+        match outcome.settle(elapsed_ms(begun)) {
             Ok(result) => Some(result),
             Err(slow) => {
-                self.awaited.start(&key, now_ms, slow);
+                self.awaited.start(&key, call.now_ms, *slow);
                 None
             }
         }
+    }
+
+    /// Runs the layers of a stage, until one does not continue, and records nothing. `None` while one is awaited.
+    pub(crate) fn run_stage(
+        &mut self,
+        stage: Stage,
+        call: LayerCall,
+        fetched: &Fetched<'_>,
+    ) -> Option<Vec<LayerResult>> {
+        let stack = Arc::clone(&self.stack);
+        let (mut results, mut handed) = (Vec::new(), Vec::new());
+        for node in stack.of(stage) {
+            let result = self.run(node, call, &handed, fetched)?;
+            let given = result.exit.handed().cloned();
+            results.push(result);
+            let Some(given) = given else { break };
+            handed.push(given);
+        }
+        Some(results)
+    }
+
+    /// Records the results of a task's stage.
+    pub(crate) fn record_stage(
+        &mut self,
+        stage: Stage,
+        results: Vec<LayerResult>,
+        task: &TaskId,
+    ) -> Result<StageEnd> {
+        let stack = Arc::clone(&self.stack);
+        let mut handed = Vec::new();
+        for (node, result) in stack.of(stage).zip(results) {
+            match self.record(node, result, Some(task))? {
+                Exit::Continue(given) => handed.push(given),
+                Exit::Refuse(reason) => return Ok(StageEnd::Refused(reason)),
+                Exit::Park(reason) => return Ok(StageEnd::Parked(reason)),
+                Exit::Answer(_) => {
+                    return Ok(StageEnd::Refused("a layer of a task tried to answer the run".to_owned()));
+                }
+            }
+        }
+        Ok(StageEnd::Passed(handed))
     }
 
     /// Takes the answers of slow layers that have arrived. Gives what they were run for.
@@ -191,39 +258,35 @@ impl Pipeline {
     }
 
     /// Applies a layer's result to the context and records it as one `aocl.layer.decision`.
-    pub(crate) fn record<P>(
+    pub(crate) fn record(
         &mut self,
-        layer_id: &str,
-        result: LayerResult<P>,
-        position: Position<'_>,
-    ) -> Result<Exit<P>> {
+        node: &LayerNode,
+        result: LayerResult,
+        task: Option<&TaskId>,
+    ) -> Result<Exit> {
         let context_in = self.digest.clone();
         // Scrubbed before it is hashed, so that what is stored is what was digested.
         let mut delta = scrubbed(result.delta);
-        if let Position::Task(_) = position {
+        if task.is_some() {
             self.forget_oldest(&mut delta);
         }
         self.patch(&delta)?;
         let message = result.decisions.first().map_or_else(
-            || Layer::from_id(layer_id).map_or(layer_id, |layer| layer.title()).to_owned(),
+            || Layer::from_id(&node.id).map_or(node.id.as_str(), |layer| layer.title()).to_owned(),
             |decision| format!("{}: {}", decision.code, decision.reason),
         );
-        let control = self.control(&result.exit, position);
-        self.executed.push(Executed { id: layer_id.to_owned(), halted: control.halt_pipeline });
+        let control = self.control(&result.exit, node.spec.stage);
+        self.executed.push(Executed { id: node.id.clone(), halted: control.halt_pipeline });
         let payload = LayerPayload {
             run_id: self.run_id.clone(),
             stack_id: self.stack.id.clone(),
-            layer: LayerRef { id: layer_id.to_owned(), version: contract::aocl::layer::VERSION.to_owned() },
+            layer: LayerRef { id: node.id.clone(), version: contract::aocl::layer::VERSION.to_owned() },
             timing_ms: result.timing_ms,
             decisions: result.decisions,
             delta,
             refs: result.refs,
             digests: Digests { context_in, context_out: self.digest.clone() },
             control,
-        };
-        let task = match position {
-            Position::Task(id) => Some(id),
-            Position::Entry | Position::Leaving => None,
         };
         self.note(intents::LAYER_DECISION, &message, &payload, task);
         Ok(result.exit)
@@ -250,18 +313,16 @@ impl Pipeline {
         }
     }
 
-    /// What the envelope says about how the walk goes on.
-    fn control<P>(&self, exit: &Exit<P>, position: Position<'_>) -> Control {
-        match (exit, position) {
-            (Exit::Answer(_) | Exit::Refuse(_), Position::Entry) => Control {
-                halt_pipeline: true,
-                branch_to: Some(self.stack.respond.id.clone()),
-                ..Control::default()
-            },
-            (Exit::Answer(_) | Exit::Refuse(_), Position::Task(_) | Position::Leaving) => Control::default(),
-            (Exit::Continue(_), Position::Entry | Position::Task(_) | Position::Leaving) => {
-                Control::default()
-            }
+    /// What the envelope says about how the walk goes on. A layer before the tasks that does not continue halts the
+    /// walk, which branches to the answer. One of a task ends or parks only that task.
+    fn control(&self, exit: &Exit, stage: Stage) -> Control {
+        let ends = exit.handed().is_none();
+        let halts = ends && stage == Stage::Enter;
+        Control {
+            halt_pipeline: halts,
+            branch_to: halts.then(|| self.stack.id_of(Layer::Respond).to_owned()),
+            require_hitl: matches!(exit, Exit::Park(_)),
+            ..Control::default()
         }
     }
 

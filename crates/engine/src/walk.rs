@@ -1,5 +1,6 @@
 //! The walk of one run: through the layers before its tasks, the tasks, and the layers after them to an answer.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,10 +18,10 @@ use ops::run::journal::{Entry, Note};
 use ops::run::task_end::RUN_REFUSED;
 
 use crate::dispatcher::{Dispatcher, Finished};
-use crate::pipeline::l9_assemble::{self, End, FinalAnswer, RespondFacts};
-use crate::pipeline::l10_audit::AuditFacts;
-use crate::pipeline::stack::Member;
-use crate::pipeline::{Exit, LayerResult, Outcome, Position, RunFacts, l4_plan};
+use crate::pipeline::l9_assemble::{End, FinalAnswer, assemble};
+use crate::pipeline::layer::{Fetched, Handed, LeaveFacts, RunFacts, Stage};
+use crate::pipeline::stack::LayerNode;
+use crate::pipeline::{Exit, LayerCall, LayerResult, l4_plan};
 use crate::recovery;
 
 /// Walks the run as far as it can go now.
@@ -28,6 +29,7 @@ pub(crate) fn walk(dispatcher: &mut Dispatcher<'_>) -> Result<Finished> {
     let begun = dispatcher.cx.now().at;
     let finished = match enter(dispatcher)? {
         Entered::Passed => {
+            unpark(dispatcher)?;
             let order = l4_plan::order(&dispatcher.run.asked.plan, dispatcher.pipeline.bundle());
             dispatcher.offer(order);
             dispatcher.work()?
@@ -64,7 +66,7 @@ fn stop(dispatcher: &mut Dispatcher<'_>) -> Result<bool> {
 /// How the layers before the tasks ended.
 enum Entered {
     Passed,
-    /// A layer, by its id, answered or refused the run.
+    /// A layer, by its id, answered, refused or parked the run.
     Halted {
         by: String,
         end: End,
@@ -73,55 +75,68 @@ enum Entered {
     Stopped(Finished),
 }
 
-/// Runs the layers before the tasks. A walk that has passed them and is continued passes only the policy again: its
-/// rules may have changed. One that was halted starts over.
+/// Runs the layers before the tasks. A walk that has passed them and is continued repeats only some, such as the
+/// policy: its rules may have changed. One that was halted starts over.
 fn enter(dispatcher: &mut Dispatcher<'_>) -> Result<Entered> {
     let run = dispatcher.run.asked.clone();
-    let facts = fetch(dispatcher, &run)?;
+    let fetched = Fetched::Enter(fetch(dispatcher, &run)?);
     let stack = Arc::clone(&dispatcher.pipeline.stack);
     let has_entered = dispatcher.pipeline.has_entered();
-    for member in stack.entry.iter().filter(|member| !has_entered || member.layer == Layer::Policy) {
-        let result = match run_or_stop(dispatcher, member, || (member.run)(&facts))? {
-            Ok(result) => result,
-            Err(finished) => return Ok(Entered::Stopped(finished)),
+    let mut handed = Vec::new();
+    for node in stack.of(Stage::Enter).filter(|node| !has_entered || node.spec.is_repeated) {
+        let result = match run_or_stop(dispatcher, node, &handed, &fetched)? {
+            LayerWait::Ended(result) => result,
+            LayerWait::Stopped(finished) => return Ok(Entered::Stopped(finished)),
         };
-        let end = match dispatcher.pipeline.record(&member.id, result, Position::Entry)? {
-            Exit::Continue(()) => continue,
+        let end = match dispatcher.pipeline.record(node, result, None)? {
+            Exit::Continue(given) => {
+                handed.push(given);
+                continue;
+            }
             Exit::Answer(answer) => End::Answered(answer),
             Exit::Refuse(reason) => End::Refused(reason),
+            Exit::Park(reason) => End::Parked(reason),
         };
-        return Ok(Entered::Halted { by: member.id.clone(), end });
+        return Ok(Entered::Halted { by: node.id.clone(), end });
     }
     Ok(Entered::Passed)
 }
 
-/// Runs a layer before the tasks. A request to stop ends the wait for a slow one and is the error.
-fn run_or_stop<F, P: Clone + Send + 'static>(
+/// How the wait for a layer ended.
+enum LayerWait {
+    Ended(LayerResult),
+    Stopped(Finished),
+}
+
+/// Runs a layer before the tasks. A request to stop ends the wait for a slow one.
+fn run_or_stop(
     dispatcher: &mut Dispatcher<'_>,
-    member: &Member<F>,
-    layer: impl Fn() -> Outcome<P>,
-) -> Result<std::result::Result<LayerResult<P>, Finished>> {
+    node: &LayerNode,
+    handed: &[Handed],
+    fetched: &Fetched<'_>,
+) -> Result<LayerWait> {
     loop {
-        if let Some(result) = run_once(dispatcher, member, &layer) {
-            return Ok(Ok(result));
+        if let Some(result) = run_once(dispatcher, node, handed, fetched) {
+            return Ok(LayerWait::Ended(result));
         }
         dispatcher.heed_requests()?;
         if let Some(finished) = dispatcher.stop_requested() {
             dispatcher.pipeline.forget_answers(None);
-            return Ok(Err(finished));
+            return Ok(LayerWait::Stopped(finished));
         }
         dispatcher.turn()?;
     }
 }
 
 /// Runs a layer after the tasks. The run is about to end, so only the deadline ends the wait for a slow one.
-fn run_to_end<F, P: Clone + Send + 'static>(
+fn run_to_end(
     dispatcher: &mut Dispatcher<'_>,
-    member: &Member<F>,
-    layer: impl Fn() -> Outcome<P>,
-) -> Result<LayerResult<P>> {
+    node: &LayerNode,
+    handed: &[Handed],
+    fetched: &Fetched<'_>,
+) -> Result<LayerResult> {
     loop {
-        if let Some(result) = run_once(dispatcher, member, &layer) {
+        if let Some(result) = run_once(dispatcher, node, handed, fetched) {
             return Ok(result);
         }
         dispatcher.heed_requests()?;
@@ -129,15 +144,48 @@ fn run_to_end<F, P: Clone + Send + 'static>(
     }
 }
 
-fn run_once<F, P: Clone + Send + 'static>(
+fn run_once(
     dispatcher: &mut Dispatcher<'_>,
-    member: &Member<F>,
-    layer: impl Fn() -> Outcome<P>,
-) -> Option<LayerResult<P>> {
-    let now_ms = dispatcher.now_ms();
-    let result = dispatcher.pipeline.run(member, None, now_ms, layer)?;
+    node: &LayerNode,
+    handed: &[Handed],
+    fetched: &Fetched<'_>,
+) -> Option<LayerResult> {
+    let call = LayerCall { task: None, now_ms: dispatcher.now_ms() };
+    let result = dispatcher.pipeline.run(node, call, handed, fetched)?;
     dispatcher.pipeline.forget_answers(None);
     Some(result)
+}
+
+/// Offers the tasks again that a layer parked before their attempt: the layer is asked again. The last record of
+/// such a task requires a person.
+fn unpark(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
+    let is_blocked = |task: &usize| dispatcher.tasks[*task].status == Status::Blocked;
+    let blocked: Vec<usize> = (0..dispatcher.tasks.len()).filter(is_blocked).collect();
+    if blocked.is_empty() {
+        return Ok(());
+    }
+    let stack = Arc::clone(&dispatcher.pipeline.stack);
+    let before_start: Vec<&str> = stack.of(Stage::Start).map(|node| node.id.as_str()).collect();
+    let mut last = BTreeMap::new();
+    for event in ops::event::by_corr(dispatcher.cx, &dispatcher.run.asked.corr)? {
+        if let (intents::LAYER_DECISION, Some(task)) = (event.record.intent.as_str(), event.record.task_id) {
+            last.insert(task, event.record.payload);
+        }
+    }
+    for task in blocked {
+        let task_id = dispatcher.tasks[task].id.clone();
+        let Some(record) = last.get(task_id.as_str()) else { continue };
+        let by_layer = record["layer"]["id"].as_str().is_some_and(|id| before_start.contains(&id));
+        if !by_layer || record["control"]["require_hitl"] != true {
+            continue;
+        }
+        let mark = dispatcher.pipeline.mark();
+        dispatcher.note(Entry::MoveTask { task_id, to: Status::Todo, reason: None, verified: false });
+        // If another process moved it, its change stays.
+        dispatcher.commit_unless_moved(mark)?;
+        dispatcher.refresh(task)?;
+    }
+    Ok(())
 }
 
 /// Fetches what the layers before the tasks look at.
@@ -188,7 +236,7 @@ fn cancel_rest(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
 /// Why and since when a run leaves the walk.
 struct Leaving {
     end: End,
-    /// The id of the layer that answered or refused the run.
+    /// The id of the layer that answered, refused or parked the run.
     halted_by: Option<String>,
     begun: Timestamp,
 }
@@ -198,18 +246,16 @@ struct Leaving {
 fn leave(dispatcher: &mut Dispatcher<'_>, leaving: &Leaving) -> Result<bool> {
     let mark = dispatcher.pipeline.mark();
     let run = dispatcher.run.asked.clone();
-    let stack = Arc::clone(&dispatcher.pipeline.stack);
     if let Some(from) = &leaving.halted_by {
         refuse_tasks(dispatcher, &leaving.end);
         let reason = "the layer ended the walk".to_owned();
-        let to = Some(stack.respond.id.clone());
+        let to = Some(dispatcher.pipeline.stack.id_of(Layer::Respond).to_owned());
         let taken = Branch { run_id: run.id.to_string(), from: from.clone(), to, reason };
         dispatcher.pipeline.note(intents::CONTROL_BRANCH, "Branch taken", &taken, None);
     }
     let tasks: Vec<(Task, Vec<Attempt>)> =
         dispatcher.tasks.iter().cloned().zip(dispatcher.attempts.iter().cloned()).collect();
-    let (answer, is_refused) = respond(dispatcher, &run, &tasks, &leaving.end)?;
-    audit(dispatcher, &run, &tasks, leaving)?;
+    let RunAnswer { answer, is_refused } = respond(dispatcher, &run, &tasks, leaving)?;
     if answer.state.is_terminal() {
         let ended = dispatcher.run.clone();
         let files = dispatcher.settings.audit.path();
@@ -233,56 +279,48 @@ fn leave(dispatcher: &mut Dispatcher<'_>, leaving: &Leaving) -> Result<bool> {
     dispatcher.commit_unless_moved(mark)
 }
 
-/// Runs L9. Gives the answer, and whether it is a refusal.
+/// The answer of a run, and whether it is a refusal.
+struct RunAnswer {
+    answer: FinalAnswer,
+    is_refused: bool,
+}
+
+/// Runs and records the layers after the tasks. One that does not continue before there is an answer decides the end
+/// of the run; one after it leaves only its record.
 fn respond(
     dispatcher: &mut Dispatcher<'_>,
     run: &NewRun,
     tasks: &[(Task, Vec<Attempt>)],
-    end: &End,
-) -> Result<(FinalAnswer, bool)> {
-    let stack = Arc::clone(&dispatcher.pipeline.stack);
-    let facts = RespondFacts { run, tasks, end };
-    let result = run_to_end(dispatcher, &stack.respond, || (stack.respond.run)(&facts))?;
-    let end = match dispatcher.pipeline.record(&stack.respond.id, result, Position::Leaving)? {
-        Exit::Continue(answer) => return Ok((answer, matches!(end, End::Refused(_)))),
-        // The run ends either way; its answer is then that of the layer.
-        Exit::Answer(answer) => End::Answered(answer),
-        Exit::Refuse(reason) => End::Refused(reason),
-    };
-    let answer = l9_assemble::assemble(&RespondFacts { run, tasks, end: &end });
-    Ok((answer, matches!(end, End::Refused(_))))
-}
-
-/// Runs L10 and records its summary. An audit that refuses leaves its record and no summary: the run has ended.
-fn audit(
-    dispatcher: &mut Dispatcher<'_>,
-    run: &NewRun,
-    tasks: &[(Task, Vec<Attempt>)],
     leaving: &Leaving,
-) -> Result<()> {
+) -> Result<RunAnswer> {
     let stack = Arc::clone(&dispatcher.pipeline.stack);
-    let Some(member) = &stack.audit else { return Ok(()) };
-    let mut executed = dispatcher.pipeline.executed();
-    executed.push(member.id.clone());
-    let delegations = dispatcher.pipeline.delegations.clone();
     let took = dispatcher.cx.now().at.since(leaving.begun);
-    let facts = AuditFacts {
+    let branch_to = stack.id_of(Layer::Respond);
+    let fetched = Fetched::Leave(LeaveFacts {
         run,
         tasks,
+        end: &leaving.end,
         stack_id: &stack.id,
-        executed: &executed,
-        delegations: &delegations,
-        branch: leaving.halted_by.as_ref().map(|from| format!("{from} -> {}", stack.respond.id)),
+        branch: leaving.halted_by.as_ref().map(|from| format!("{from} -> {branch_to}")),
         total_ms: u64::try_from(took.as_millis()).unwrap_or(0),
-    };
-    let result = run_to_end(dispatcher, member, || (member.run)(&facts))?;
-    match dispatcher.pipeline.record(&member.id, result, Position::Leaving)? {
-        Exit::Continue(summary) => {
-            dispatcher.pipeline.note(intents::RUN_SUMMARY, "Run summary", &summary, None);
+    });
+    let (mut end, mut answer, mut handed) = (leaving.end.clone(), None, Vec::new());
+    for node in stack.of(Stage::Leave) {
+        let result = run_to_end(dispatcher, node, &handed, &fetched)?;
+        match dispatcher.pipeline.record(node, result, None)? {
+            Exit::Continue(Handed::Answer(given)) => answer = Some(*given),
+            Exit::Continue(Handed::Summary(summary)) => {
+                dispatcher.pipeline.note(intents::RUN_SUMMARY, "Run summary", &*summary, None);
+            }
+            Exit::Continue(given) => handed.push(given),
+            Exit::Answer(_) | Exit::Refuse(_) | Exit::Park(_) if answer.is_some() => {}
+            Exit::Answer(given) => end = End::Answered(given),
+            Exit::Refuse(reason) => end = End::Refused(reason),
+            Exit::Park(reason) => end = End::Parked(reason),
         }
-        Exit::Answer(_) | Exit::Refuse(_) => {}
     }
-    Ok(())
+    let is_refused = matches!(end, End::Refused(_));
+    Ok(RunAnswer { answer: answer.unwrap_or_else(|| assemble(run, tasks, &end)), is_refused })
 }
 
 /// Cancels the tasks of a run that was refused. Written together with the answer: if the engine died in between, the
@@ -290,7 +328,7 @@ fn audit(
 fn refuse_tasks(dispatcher: &mut Dispatcher<'_>, end: &End) {
     let reason = match end {
         End::Refused(reason) => format!("{RUN_REFUSED}{reason}"),
-        End::Answered(_) | End::Worked | End::Canceled => return,
+        End::Answered(_) | End::Parked(_) | End::Worked | End::Canceled => return,
     };
     for task in 0..dispatcher.tasks.len() {
         if dispatcher.tasks[task].status.is_terminal() {

@@ -17,7 +17,7 @@ use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
 use super::conclusion::{Conclusion, end_of, final_words, state_of};
-use super::layers::Judgment;
+use super::layers::TaskJudgment;
 use super::leftovers::Leftover;
 use super::limited::with_resource;
 use super::rollback::Rolled;
@@ -28,6 +28,8 @@ use crate::live::{Live, Phase};
 use crate::observer::Progress;
 use crate::pipeline::l7_delegate::Claim;
 use crate::pipeline::l8_verify::Verdict;
+use crate::pipeline::layer::Judgment;
+use crate::pipeline::{LayerResult, Mark};
 use crate::sandbox::leave_repository;
 use crate::scheduler::wait_after;
 use crate::supervisor::logs::LogWriter;
@@ -203,9 +205,9 @@ impl Dispatcher<'_> {
                 self.compare_claims(task, &mut live);
                 live.delegated = ops::budget::delegated(self.cx, &self.tasks[task])?;
                 match self.judge(task, &live) {
-                    Some(judgment) => {
+                    Some(results) => {
                         self.pipeline.forget_answers(Some(task));
-                        self.conclude_judged(task, &live, judgment)
+                        self.conclude_judged(task, &live, results)
                     }
                     None => {
                         self.await_judgment(task, live);
@@ -216,11 +218,14 @@ impl Dispatcher<'_> {
         }
     }
 
-    fn conclude_judged(&mut self, task: usize, live: &Live, judgment: Judgment) -> Result<()> {
+    fn conclude_judged(&mut self, task: usize, live: &Live, results: Vec<LayerResult>) -> Result<()> {
         let mut mark = self.pipeline.mark();
         let id = self.tasks[task].id.clone();
         self.note_return(task, live);
-        let (verdict, verification) = self.record_judgment(&id, judgment)?;
+        let Judgment { verdict, verification } = match self.record_judgment(&id, results)? {
+            TaskJudgment::Verdict(judgment) => *judgment,
+            TaskJudgment::Parked(reason) => return self.conclude_parked(task, live, reason, mark),
+        };
         let verdict = match self.land_judged(task, live, verdict, &mut mark)? {
             Ok(verdict) => verdict,
             Err(unwritten) => return self.conclude_unwritten(task, live, &unwritten),
@@ -251,6 +256,23 @@ impl Dispatcher<'_> {
         self.create_conflict_task(task)?;
         self.reload(task)?;
         self.follow_verdict(task, live, &verdict);
+        Ok(())
+    }
+
+    /// Ends an attempt that a layer parked: a person decides about its work.
+    fn conclude_parked(&mut self, task: usize, live: &Live, reason: String, mark: Mark) -> Result<()> {
+        let state = AttemptState::Unknown;
+        let outcome = self.outcome_of(live, state, Conclusion::of_parked(&reason));
+        self.note_end(task, live, state, outcome);
+        let task_id = self.tasks[task].id.clone();
+        self.note(Entry::MoveTask { task_id, to: Status::Blocked, reason: Some(reason), verified: false });
+        match self.try_commit(mark)? {
+            Committed::All(_) => {}
+            unwritten => return self.conclude_unwritten(task, live, &unwritten),
+        }
+        self.held.remove(&task);
+        self.reload(task)?;
+        self.tell_end(task, self.cx.now().at.since(live.started_at));
         Ok(())
     }
 

@@ -116,6 +116,11 @@ impl Conclusion {
         }
     }
 
+    /// Of an attempt without a verdict.
+    pub(super) fn of_parked(reason: &str) -> Self {
+        Self { code: None, rule: None, message: reason.to_owned(), signal: None, checkpoints: Vec::new() }
+    }
+
     /// Of an attempt that writ ended. AOP has no code for that.
     pub(super) fn of_stopped(why: Stopped, message: &str) -> Self {
         let rule = match why {

@@ -6,17 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::sync::Arc;
 
-use contract::aocl::Bundle;
-use contract::aocl::payload::Verification;
 use contract::aop::kept::MODEL_UNKNOWN;
 use contract::domain::checkpoint;
 use contract::domain::limits;
 use contract::domain::money::MicroUsd;
 use contract::domain::outside::Outside;
 use contract::domain::task::TaskId;
-use contract::json::Value;
 use contract::plan::choice::standing;
 use ops::Result;
 
@@ -25,31 +21,27 @@ use super::{Dispatcher, millis};
 use crate::beats::Beats;
 use crate::executor::Executor;
 use crate::live::{Live, Phase};
-use crate::pipeline::l5_context::ContextFacts;
-use crate::pipeline::l6_shape::{ShapeFacts, Shaped};
+use crate::pipeline::l6_shape::Shaped;
 use crate::pipeline::l7_delegate::DelegateFacts;
-use crate::pipeline::l8_verify::{self, Verdict, VerifyFacts};
-use crate::pipeline::{LayerResult, Position};
+use crate::pipeline::l8_verify::{self, Spending, VerifyFacts};
+use crate::pipeline::layer::{AttemptChoice, EndFacts, Fetched, Handed, Judgment, Stage, StartFacts};
+use crate::pipeline::{LayerCall, LayerResult, StageEnd};
 
 /// Whether an attempt can start.
 pub(super) enum Preparation {
     Ready(Box<Shaped>),
     Refused(String),
+    /// A layer parked the task until a person continues the run.
+    Parked(String),
     /// A slow layer has not answered; the task is offered again later.
     Awaited,
 }
 
-/// What the layers said about an attempt that has ended.
-pub(super) struct Judgment {
-    delegated: LayerResult<()>,
-    /// Missing where L7 refused.
-    verified: Option<LayerResult<(Verdict, Verification)>>,
-}
-
-/// The results of L5 and L6, as far as the task got.
-struct Prepared {
-    context: Option<LayerResult<String>>,
-    shape: Option<LayerResult<Shaped>>,
+/// What the layers after an attempt decided.
+pub(super) enum TaskJudgment {
+    Verdict(Box<Judgment>),
+    /// A layer parked the task; no verdict is given.
+    Parked(String),
 }
 
 impl Dispatcher<'_> {
@@ -58,8 +50,7 @@ impl Dispatcher<'_> {
         if let Some(reason) = self.sandbox_refusal(task) {
             return Ok(Preparation::Refused(reason));
         }
-        let stack = Arc::clone(&self.pipeline.stack);
-        let Some(prepared) = self.run_before_start(task, number, selected) else {
+        let Some(results) = self.run_before_start(task, number, selected) else {
             let now_ms = self.now_ms();
             let until_ms = self.pipeline.awaited_until_ms(task);
             let soon = || now_ms.saturating_add(millis(limits::HINDRANCE_POLL));
@@ -67,45 +58,26 @@ impl Dispatcher<'_> {
             return Ok(Preparation::Awaited);
         };
         let id = self.tasks[task].id.clone();
-        if let (Some(member), Some(result)) = (&stack.context, prepared.context) {
-            let exit = self.pipeline.record(&member.id, result, Position::Task(&id))?;
-            if let Err(reason) = exit.for_task() {
-                return Ok(Preparation::Refused(reason));
-            }
-        }
-        let shape = prepared.shape.expect("BUG: L6 is left out only where L5 refused");
-        let exit = self.pipeline.record(&stack.shape.id, shape, Position::Task(&id))?;
-        Ok(match exit.for_task() {
-            Ok(shaped) => Preparation::Ready(Box::new(shaped)),
-            Err(reason) => Preparation::Refused(reason),
+        Ok(match self.pipeline.record_stage(Stage::Start, results, &id)? {
+            StageEnd::Passed(handed) => match handed.into_iter().find_map(Handed::into_launch) {
+                Some(launch) => Preparation::Ready(launch),
+                None => Preparation::Refused("no layer decided what the executor is given".to_owned()),
+            },
+            StageEnd::Refused(reason) => Preparation::Refused(reason),
+            StageEnd::Parked(reason) => Preparation::Parked(reason),
         })
     }
 
     /// `None` while one of the layers is awaited.
-    fn run_before_start(&mut self, task: usize, number: i64, selected: &Selected) -> Option<Prepared> {
-        let stack = Arc::clone(&self.pipeline.stack);
-        let now_ms = self.now_ms();
+    fn run_before_start(
+        &mut self,
+        task: usize,
+        number: i64,
+        selected: &Selected,
+    ) -> Option<Vec<LayerResult>> {
+        let call = LayerCall { task: Some(task), now_ms: self.now_ms() };
         let part = self.part(task).clone();
         let needs = self.needs(task);
-        let subject = &self.tasks[task];
-        let mut context = None;
-        if let Some(member) = &stack.context {
-            let lesson = lesson(self.pipeline.bundle(), part.number);
-            let facts = ContextFacts {
-                objective: &self.run.asked.objective,
-                task: subject,
-                part: &part,
-                dependencies: self.board.slot(task).needs.iter().map(|&needed| &self.tasks[needed]).collect(),
-                attempts: &self.attempts[task],
-                lesson: lesson.as_deref(),
-            };
-            let result = self.pipeline.run(member, Some(task), now_ms, || (member.run)(&facts))?;
-            if result.exit.product().is_none() {
-                return Some(Prepared { context: Some(result), shape: None });
-            }
-            context = Some(result);
-        }
-        let brief = context.as_ref().and_then(|result| result.exit.product()).map_or("", String::as_str);
         let environment = &self.settings.environment;
         let none = BTreeMap::new();
         let executor = self.settings.executors.find(&self.selected(task).executor);
@@ -117,112 +89,109 @@ impl Dispatcher<'_> {
         let executor_env = executor.map_or(&none, |executor| &executor.configured().env);
         let lookup =
             |name: &str| environment.get(&OsString::from(name)).and_then(|v| v.to_str().map(str::to_owned));
-        let facts = ShapeFacts {
+        let needed = &self.board.slot(task).needs;
+        let fetched = Fetched::Start(StartFacts {
             run: &self.run.asked,
-            task: subject,
+            task: &self.tasks[task],
             part: &part,
+            dependencies: needed.iter().map(|&needed| &self.tasks[needed]).collect(),
+            attempts: &self.attempts[task],
             attempt_number: number,
-            executor: &selected.executor,
-            model: selected.model.as_deref(),
-            fallback: selected.fallback.as_deref(),
-            escalated: selected.escalated.as_deref(),
-            brief,
+            choice: AttemptChoice {
+                executor: &selected.executor,
+                model: selected.model.as_deref(),
+                fallback: selected.fallback.as_deref(),
+                escalated: selected.escalated.as_deref(),
+            },
             timeout_max: self.settings.policy.timeout_max,
             executor_env,
             profile,
             unused_model,
             lookup: &lookup,
             needs: &needs,
-        };
-        let shape = self.pipeline.run(&stack.shape, Some(task), now_ms, || (stack.shape.run)(&facts))?;
-        Some(Prepared { context, shape: Some(shape) })
+        });
+        self.pipeline.run_stage(Stage::Start, call, &fetched)
     }
 
     /// Runs L7 and L8 for an attempt that has ended. `None` while one of them is awaited.
-    pub(super) fn judge(&mut self, task: usize, live: &Live) -> Option<Judgment> {
-        let stack = Arc::clone(&self.pipeline.stack);
+    pub(super) fn judge(&mut self, task: usize, live: &Live) -> Option<Vec<LayerResult>> {
         let now_ms = self.now_ms();
         let part = self.part(task).clone();
-        let took = self.cx.now().at.since(live.started_at);
         let claim = live.claimed();
         let late_ms = live.late_since_ms.map(|since_ms| now_ms.saturating_sub(since_ms).max(0));
-        let facts = DelegateFacts {
+        let returned = DelegateFacts {
             number: part.number,
             ended: &live.ended,
             claim,
             claims: &live.claims,
-            took,
+            took: self.cx.now().at.since(live.started_at),
             overruled: &live.overruled,
             silences: live.beats.as_ref().and_then(Beats::missed),
             late_ms: late_ms.and_then(|late_ms| u64::try_from(late_ms).ok()),
         };
-        let member = &stack.delegate;
-        let mut delegated = self.pipeline.run(member, Some(task), now_ms, || (member.run)(&facts))?;
-        // The layer itself is quick; its record tells how long the work took.
-        delegated.timing_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
-        if delegated.exit.product().is_none() {
-            return Some(Judgment { delegated, verified: None });
-        }
-        let workspace = self.directory(task).to_owned();
         let outside = live.outside.as_ref();
         let mut withheld = live.withheld.clone();
         withheld.extend(outside.and_then(Outside::withheld));
         withheld.extend(checkpoint::tolerated(&part.spec.checkpoints, &live.seen));
-        let checkpoints = checkpoint::seen(&part.spec.checkpoints, &live.seen);
-        let findings = live.claims.report.as_ref().map_or(&[][..], |report| &report.findings);
-        let before =
-            standing(&part.spec, &self.attempts[task]).with_delegated(part.spec.budget, live.delegated);
-        // Runs that it started are known to have spent this, whatever it says about itself.
+        let tree = self.tree_after(task, live);
+        let verify = VerifyFacts {
+            number: part.number,
+            claim,
+            checks: &live.seen,
+            checks_expected: part.spec.checks.len(),
+            spent: self.spent(task, live),
+            tree_digest: tree.as_deref(),
+            withheld: &withheld,
+            outside,
+            checkpoints: &checkpoint::seen(&part.spec.checkpoints, &live.seen),
+            aborted: checkpoint::aborted(&part.spec.checkpoints, &live.seen),
+            findings: live.claims.report.as_ref().map_or(&[][..], |report| &report.findings),
+            is_partial: live.is_partial(),
+        };
+        let fetched = Fetched::End(EndFacts { returned, verify });
+        self.pipeline.run_stage(Stage::End, LayerCall { task: Some(task), now_ms }, &fetched)
+    }
+
+    /// The digest of everything in the task's write scope. Nothing has run since the last check, so the tree is still
+    /// the one that was seen after it.
+    fn tree_after(&self, task: usize, live: &Live) -> Option<String> {
+        let writes = &self.part(task).spec.writes;
+        if writes.is_empty() {
+            return None;
+        }
+        let after = live.seen.last().and_then(|seen| seen.ran.as_ref()?.tree_after.clone());
+        after.or_else(|| self.settings.index.tree_digest(self.directory(task), writes))
+    }
+
+    /// What the task has cost with this attempt.
+    fn spent<'l>(&self, task: usize, live: &'l Live) -> Spending<'l> {
+        let spec = &self.part(task).spec;
+        let before = standing(spec, &self.attempts[task]).with_delegated(spec.budget, live.delegated);
+        // Runs that it started are known to have spent this, whatever it reports itself.
         let has_delegated = !live.delegated.spent.is_zero();
         let cost = live.reported.cost.or(has_delegated.then_some(MicroUsd(0)));
         let half = live.reported.tokens_half;
         let tokens = live.reported.tokens.or(half).or(has_delegated.then_some(0));
-        let member = &stack.verify;
-        let verified = self.pipeline.run(member, Some(task), now_ms, || {
-            // Nothing has run since the last check, so the tree is still the one that was seen after it.
-            let after = live.seen.last().and_then(|seen| seen.ran.as_ref()?.tree_after.clone());
-            let writes = &part.spec.writes;
-            let look = || self.settings.index.tree_digest(&workspace, writes);
-            let tree = if writes.is_empty() { None } else { after.or_else(look) };
-            (member.run)(&VerifyFacts {
-                number: part.number,
-                claim,
-                checks: &live.seen,
-                checks_expected: part.spec.checks.len(),
-                budget: part.spec.budget,
-                attempts: self.attempts[task].len().saturating_add(1),
-                has_delegated,
-                cost: cost.map(|cost| MicroUsd(cost.0.saturating_add(before.cost.0))),
-                tokens: tokens.map(|tokens| tokens.saturating_add(before.tokens)),
-                cost_basis: live.cost_basis.as_ref(),
-                is_half_counted: half.is_some(),
-                tree_digest: tree.as_deref(),
-                withheld: &withheld,
-                outside,
-                checkpoints: &checkpoints,
-                aborted: checkpoint::aborted(&part.spec.checkpoints, &live.seen),
-                findings,
-                is_partial: live.is_partial(),
-            })
-        })?;
-        Some(Judgment { delegated, verified: Some(verified) })
+        Spending {
+            budget: spec.budget,
+            attempts: self.attempts[task].len().saturating_add(1),
+            has_delegated,
+            cost: cost.map(|cost| MicroUsd(cost.0.saturating_add(before.cost.0))),
+            tokens: tokens.map(|tokens| tokens.saturating_add(before.tokens)),
+            cost_basis: live.cost_basis.as_ref(),
+            is_half_counted: half.is_some(),
+        }
     }
 
     /// Records L7 and L8. A layer that refuses fails the attempt.
-    pub(super) fn record_judgment(
-        &mut self,
-        id: &TaskId,
-        judgment: Judgment,
-    ) -> Result<(Verdict, Verification)> {
-        let stack = Arc::clone(&self.pipeline.stack);
-        let Judgment { delegated, verified } = judgment;
-        let exit = self.pipeline.record(&stack.delegate.id, delegated, Position::Task(id))?;
-        if let Err(reason) = exit.for_task() {
-            return Ok(l8_verify::refused(&reason));
-        }
-        let verified = verified.expect("BUG: L8 is left out only where L7 refused");
-        let exit = self.pipeline.record(&stack.verify.id, verified, Position::Task(id))?;
-        Ok(exit.for_task().unwrap_or_else(|reason| l8_verify::refused(&reason)))
+    pub(super) fn record_judgment(&mut self, id: &TaskId, results: Vec<LayerResult>) -> Result<TaskJudgment> {
+        let judgment = match self.pipeline.record_stage(Stage::End, results, id)? {
+            StageEnd::Passed(handed) => handed.into_iter().rev().find_map(Handed::into_judgment),
+            StageEnd::Refused(reason) => Some(Box::new(l8_verify::refused(&reason))),
+            StageEnd::Parked(reason) => return Ok(TaskJudgment::Parked(reason)),
+        };
+        let none = || Box::new(l8_verify::refused("no layer judged the attempt"));
+        Ok(TaskJudgment::Verdict(judgment.unwrap_or_else(none)))
     }
 
     /// Keeps an attempt live whose judgment is awaited.
@@ -262,9 +231,4 @@ impl Dispatcher<'_> {
             self.live.iter().filter(|(_, live)| is_due(live)).map(|(task, _)| *task).collect();
         due.into_iter().try_for_each(|task| self.conclude(task))
     }
-}
-
-/// A task's lesson from an earlier walk, if there is one.
-fn lesson(bundle: &Bundle, number: i64) -> Option<String> {
-    bundle.get(&format!("C6.Audit.lessons.t{number}")).and_then(Value::as_str).map(str::to_owned)
 }

@@ -67,6 +67,7 @@ impl Dispatcher<'_> {
         let shaped = match self.prepare(task, number, &selected)? {
             Preparation::Ready(shaped) => *shaped,
             Preparation::Refused(reason) => return self.refuse(task, &reason, mark),
+            Preparation::Parked(reason) => return self.leave_unstarted(task, reason, mark),
             Preparation::Awaited => return Ok(()),
         };
         let at = self.cx.now().at;

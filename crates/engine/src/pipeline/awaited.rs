@@ -1,6 +1,5 @@
 //! Layers whose outcome comes later: started on a thread, answered by a message, refused at a deadline.
 
-use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::mpsc;
 use std::thread;
@@ -10,7 +9,7 @@ use contract::domain::limits;
 use contract::domain::time::human_duration;
 
 use super::elapsed_ms;
-use super::outcome::{GiveUp, LayerResult, Outcome, SlowWork};
+use super::outcome::{Exit, GiveUp, LayerResult, Outcome, Unsettled};
 
 /// Slow layers that one run has under way; further ones start when an answer has come.
 const AWAITED_MAX: usize = limits::PARALLEL_MAX;
@@ -26,21 +25,20 @@ pub(crate) struct LayerKey {
 struct Answer {
     key: LayerKey,
     ticket: u64,
-    /// A `LayerResult<P>`; only the layer's caller knows `P`.
-    result: Box<dyn Any + Send>,
+    result: LayerResult,
 }
 
 /// How far a layer is that may be slow.
 #[derive(Debug, PartialEq)]
-pub(super) enum Progress<P> {
+pub(super) enum Progress {
     NotStarted,
     UnderWay,
-    Ended(LayerResult<P>),
+    Ended(LayerResult),
 }
 
 enum State {
     Pending { ticket: u64, deadline_ms: i64, earlier: Outcome, give_up: GiveUp },
-    Arrived(Box<dyn Any + Send>),
+    Arrived(LayerResult),
 }
 
 pub(super) struct Awaited {
@@ -59,13 +57,10 @@ impl Awaited {
 
     /// How far a slow layer is. An answer stays until it is forgotten, so that a step that is tried again does not ask
     /// again.
-    pub(super) fn look<P: Clone + 'static>(&self, key: &LayerKey, now_ms: i64) -> Progress<P> {
+    pub(super) fn look(&self, key: &LayerKey, now_ms: i64) -> Progress {
         match self.states.get(key) {
             None => Progress::NotStarted,
-            Some(State::Arrived(result)) => {
-                let result = result.downcast_ref::<LayerResult<P>>();
-                Progress::Ended(result.expect("BUG: a layer always gives the same kind of product").clone())
-            }
+            Some(State::Arrived(result)) => Progress::Ended(result.clone()),
             Some(State::Pending { deadline_ms, earlier, .. }) if now_ms >= *deadline_ms => {
                 Progress::Ended(self.too_late(key, earlier))
             }
@@ -74,12 +69,8 @@ impl Awaited {
     }
 
     /// Starts the work of a layer, unless too many are under way.
-    pub(super) fn start<P: Clone + Send + 'static>(
-        &mut self,
-        key: &LayerKey,
-        now_ms: i64,
-        (earlier, work): (Outcome, SlowWork<P>),
-    ) {
+    pub(super) fn start(&mut self, key: &LayerKey, now_ms: i64, slow: Unsettled) {
+        let Unsettled { earlier, work } = slow;
         let pending = self.states.values().filter(|state| matches!(state, State::Pending { .. })).count();
         if pending >= AWAITED_MAX {
             return;
@@ -95,11 +86,11 @@ impl Awaited {
         let body = move || {
             let begun = Instant::now();
             let outcome = work.call(&thread_give_up).after(before);
-            let result = outcome.settle(elapsed_ms(begun)).unwrap_or_else(|(earlier, _)| {
-                refused(earlier, "AWAITED_TWICE", "a slow layer may not wait for another one")
+            let result = outcome.settle(elapsed_ms(begun)).unwrap_or_else(|slow| {
+                refused(slow.earlier, "AWAITED_TWICE", "a slow layer may not wait for another one")
             });
-            // If the runner is gone, nobody waits for the answer.
-            sender.send(Answer { key: answer_to, ticket, result: Box::new(result) }).ok();
+            // Fails only if the runner is gone.
+            sender.send(Answer { key: answer_to, ticket, result }).ok();
         };
         thread::Builder::new().name(format!("layer {}", key.id)).spawn(body).ok();
     }
@@ -140,7 +131,7 @@ impl Awaited {
         });
     }
 
-    fn too_late<P>(&self, key: &LayerKey, earlier: &Outcome) -> LayerResult<P> {
+    fn too_late(&self, key: &LayerKey, earlier: &Outcome) -> LayerResult {
         let reason = format!("E_TIMEOUT: {} did not answer within {}", key.id, human_duration(self.timeout));
         let mut result = refused(earlier.clone(), "NO_ANSWER", &reason);
         result.timing_ms = u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX);
@@ -163,15 +154,9 @@ impl Drop for Awaited {
     }
 }
 
-fn refused<P>(earlier: Outcome, code: &str, reason: &str) -> LayerResult<P> {
-    let Outcome { decisions, delta, refs, next: _ } = earlier.and(code, reason);
-    LayerResult {
-        decisions,
-        delta,
-        refs,
-        exit: super::outcome::Exit::Refuse(reason.to_owned()),
-        timing_ms: 0,
-    }
+fn refused(earlier: Outcome, code: &str, reason: &str) -> LayerResult {
+    let Outcome { decisions, delta, refs, .. } = earlier.and(code, reason);
+    LayerResult { decisions, delta, refs, exit: Exit::Refuse(reason.to_owned()), timing_ms: 0 }
 }
 
 #[cfg(test)]

@@ -1,11 +1,16 @@
 //! L0: brings the request into one form, and refuses work whose workspace is missing.
 
+use contract::aocl::Layer;
 use contract::domain::limits::FINDINGS_TRACED_MAX;
 use contract::plan::without_effect;
 
-use super::{Outcome, RunFacts};
+use super::Outcome;
+use super::layer::{LayerInput, LayerSpec, Stage};
 
-pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
+pub(super) const LAYER: LayerSpec = LayerSpec::new(Layer::Normalize, Stage::Enter, run);
+
+fn run(input: &LayerInput<'_>) -> Outcome {
+    let facts = input.enter();
     let run = facts.run;
     let what = match run.plan.tasks.len() {
         0 => "a request without tasks".to_owned(),

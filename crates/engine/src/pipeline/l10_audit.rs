@@ -1,27 +1,17 @@
 //! L10: summarizes the walk, and keeps a lesson for every task that failed.
 
-use contract::aocl::payload::{Delegation, RunSummary, Verification};
-use contract::domain::attempt::Attempt;
+use contract::aocl::Layer;
+use contract::aocl::payload::{RunSummary, Verification};
 use contract::domain::limits;
-use contract::domain::run::NewRun;
 use contract::domain::status::{Evidence, Status};
-use contract::domain::task::Task;
 
 use super::Outcome;
+use super::layer::{Handed, LayerInput, LayerSpec, Stage};
 
-/// What the runner fetched about a walk that ends.
-pub(crate) struct AuditFacts<'w> {
-    pub(crate) run: &'w NewRun,
-    pub(crate) tasks: &'w [(Task, Vec<Attempt>)],
-    pub(crate) stack_id: &'w str,
-    /// The ids of the layers that ran, this one included; a repeated walk runs some again.
-    pub(crate) executed: &'w [String],
-    pub(crate) delegations: &'w [Delegation],
-    pub(crate) branch: Option<String>,
-    pub(crate) total_ms: u64,
-}
+pub(super) const LAYER: LayerSpec = LayerSpec::new(Layer::Audit, Stage::Leave, run);
 
-pub(crate) fn run(facts: &AuditFacts<'_>) -> Outcome<RunSummary> {
+fn run(input: &LayerInput<'_>) -> Outcome {
+    let (facts, view) = (input.leave(), &input.view);
     let tasks = facts.tasks;
     let mut outcome = Outcome::new();
     let failed = tasks.iter().filter(|(task, _)| task.status == Status::Failed);
@@ -43,13 +33,14 @@ pub(crate) fn run(facts: &AuditFacts<'_>) -> Outcome<RunSummary> {
         reason: format!("{verified} of {} tasks verified", tasks.len()),
         confidence: None,
     };
-    let mut executed = Vec::new();
-    for id in facts.executed {
-        if !executed.contains(id) {
-            executed.push(id.clone());
+    // A repeated walk runs some layers again.
+    let mut executed: Vec<String> = Vec::new();
+    for id in view.executed.iter().map(|done| done.id.as_str()).chain([input.id]) {
+        if !executed.iter().any(|known| known == id) {
+            executed.push(id.to_owned());
         }
     }
-    let left_out = facts.delegations.len().saturating_sub(limits::DELEGATIONS_LISTED_MAX);
+    let left_out = view.delegations.len().saturating_sub(limits::DELEGATIONS_LISTED_MAX);
     let notes = [
         (lessons > 0).then(|| format!("{lessons} lessons kept for the next attempt")),
         (left_out > 0).then(|| format!("{left_out} more delegations are in the trace")),
@@ -62,13 +53,14 @@ pub(crate) fn run(facts: &AuditFacts<'_>) -> Outcome<RunSummary> {
         layers_bypassed: Vec::new(),
         branch_taken: facts.branch.clone(),
         timing_ms_total: facts.total_ms,
-        delegations: facts.delegations.iter().take(limits::DELEGATIONS_LISTED_MAX).cloned().collect(),
+        delegations: view.delegations.iter().take(limits::DELEGATIONS_LISTED_MAX).cloned().collect(),
         verification: Some(verification),
         refs: vec![format!("writ://run/{}", facts.run.id)],
         notes: (!notes.is_empty()).then(|| notes.join("; ")),
     };
-    let reason = format!("{} delegations, {lessons} lessons", facts.delegations.len());
-    outcome.and("AUDITED", reason).set("C6.Audit.layers", summary.layers_executed.len()).giving(summary)
+    let reason = format!("{} delegations, {lessons} lessons", view.delegations.len());
+    let layers = summary.layers_executed.len();
+    outcome.and("AUDITED", reason).set("C6.Audit.layers", layers).giving(Handed::Summary(Box::new(summary)))
 }
 
 #[cfg(test)]

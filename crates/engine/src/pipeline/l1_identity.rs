@@ -1,14 +1,19 @@
 //! L1: identifies the caller, and refuses a run that is nested too deep in runs that started runs.
 
+use contract::aocl::Layer;
 use contract::domain::limits;
 use contract::domain::run::NewRun;
 use contract::domain::text::cut;
 use contract::json::Value;
 use serde_json::json;
 
-use super::{Outcome, RunFacts};
+use super::Outcome;
+use super::layer::{LayerInput, LayerSpec, Stage};
 
-pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
+pub(super) const LAYER: LayerSpec = LayerSpec::new(Layer::Identity, Stage::Enter, run);
+
+fn run(input: &LayerInput<'_>) -> Outcome {
+    let facts = input.enter();
     let run = facts.run;
     let kind = run.requested_by.split('.').next().unwrap_or("");
     let outcome = Outcome::decided("IDENTIFIED", format!("{} at depth {}", run.requested_by, run.depth))

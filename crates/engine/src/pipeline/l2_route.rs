@@ -1,13 +1,18 @@
 //! L2: routes the request to executors, answers a reserved intent itself, or refuses it.
 
 use contract::aee::{self, Type, intents};
+use contract::aocl::Layer;
 use contract::intake::{RUN_PLAN, RUN_TASK};
 use contract::json::Value;
 use serde_json::json;
 
-use super::{Outcome, RunFacts};
+use super::Outcome;
+use super::layer::{LayerInput, LayerSpec, RunFacts, Stage};
 
-pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
+pub(super) const LAYER: LayerSpec = LayerSpec::new(Layer::Route, Stage::Enter, run);
+
+fn run(input: &LayerInput<'_>) -> Outcome {
+    let facts = input.enter();
     let run = facts.run;
     if !run.plan.tasks.is_empty() {
         let mut executors: Vec<&str> = run.plan.tasks.iter().map(|task| task.executor.as_str()).collect();

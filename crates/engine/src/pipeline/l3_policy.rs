@@ -1,16 +1,21 @@
 //! L3: refuses what the user's policy forbids. A repository's rules can only add to it.
 
+use contract::aocl::Layer;
 use contract::domain::confinement::{NetworkUse, SandboxMode};
 use contract::domain::policy::Denial;
 use contract::domain::time::human_duration;
 use contract::plan::PlanTask;
 
-use super::{Outcome, RunFacts};
+use super::Outcome;
+use super::layer::{LayerInput, LayerSpec, RunFacts, Stage};
 
 /// Tasks that are named in one line.
 const NAMES_MAX: usize = 5;
 
-pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
+pub(super) const LAYER: LayerSpec = LayerSpec::new(Layer::Policy, Stage::Enter, run).repeated();
+
+fn run(input: &LayerInput<'_>) -> Outcome {
+    let facts = input.enter();
     let decision = ops::policy::of_run(facts.run, facts.policy);
     let code = decision.code();
     if let Some(Denial { rule, text }) = decision.denial() {

@@ -3,21 +3,25 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use contract::aocl::Bundle;
+use contract::aocl::{Bundle, Layer};
 use contract::digest;
 use contract::domain::limits;
 use contract::json::Value;
 use contract::plan::Plan;
 
-use super::{Outcome, RunFacts};
+use super::Outcome;
+use super::layer::{LayerInput, LayerSpec, Stage};
 
 /// Where the order is in the context, as names of tasks.
 const ORDER: &str = "C2.Task.order";
 /// Where its digest is, if there are too many names.
 const ORDER_DIGEST: &str = "C2.Task.order_digest";
 
+pub(super) const LAYER: LayerSpec = LayerSpec::new(Layer::Plan, Stage::Enter, run);
+
 /// The most urgent tasks first, then as the plan lists them.
-pub(crate) fn run(facts: &RunFacts<'_>) -> Outcome {
+fn run(input: &LayerInput<'_>) -> Outcome {
+    let facts = input.enter();
     let plan = &facts.run.plan;
     let names: Vec<&str> = decided(plan).into_iter().map(|i| plan.tasks[i].id.as_str()).collect();
     let reason = format!("{} tasks, at most {} at once", plan.tasks.len(), plan.max_parallel);

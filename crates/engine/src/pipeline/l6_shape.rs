@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use contract::aop::needs::{Judged, Unmet};
+use contract::aocl::Layer;
+use contract::aop::needs::Unmet;
 use contract::aop::task::OnFailure;
-use contract::domain::run::NewRun;
-use contract::domain::task::{PlanPart, Task};
 use contract::domain::time::human_duration;
-use contract::plan::ExecutorName;
+use contract::secrets::Hidden;
 
 use super::Outcome;
-use contract::secrets::Hidden;
+use super::layer::{AttemptChoice, Handed, LayerInput, LayerSpec, Stage, StartFacts};
 
 /// What the executor is given.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,34 +25,11 @@ pub(crate) struct Shaped {
     pub(crate) warnings: Vec<String>,
 }
 
-/// What the runner fetched for one attempt.
-pub(crate) struct ShapeFacts<'g> {
-    pub(crate) run: &'g NewRun,
-    pub(crate) task: &'g Task,
-    pub(crate) part: &'g PlanPart,
-    pub(crate) attempt_number: i64,
-    /// What the attempt is made with.
-    pub(crate) executor: &'g ExecutorName,
-    pub(crate) model: Option<&'g str>,
-    /// Why that is not the same as before.
-    pub(crate) fallback: Option<&'g str>,
-    /// Why it is not the model that the task names.
-    pub(crate) escalated: Option<&'g str>,
-    pub(crate) brief: &'g str,
-    pub(crate) timeout_max: Option<Duration>,
-    /// What the user configured for the executor. The task's own win.
-    pub(crate) executor_env: &'g BTreeMap<String, String>,
-    /// The execution profile that the TASK asks for, and whether its executor has such a setting.
-    pub(crate) profile: Option<(&'static str, bool)>,
-    /// The model that a TASK names and its executor cannot be told.
-    pub(crate) unused_model: Option<&'g str>,
-    /// Looks up writ's own environment, for `env:NAME`.
-    pub(crate) lookup: &'g dyn Fn(&str) -> Option<String>,
-    /// Whether this machine has what the TASK needs.
-    pub(crate) needs: &'g Judged,
-}
+pub(super) const LAYER: LayerSpec = LayerSpec::new(Layer::Shape, Stage::Start, run).required();
 
-pub(crate) fn run(facts: &ShapeFacts<'_>) -> Outcome<Shaped> {
+fn run(input: &LayerInput<'_>) -> Outcome {
+    let (facts, brief) = (input.start(), input.view.brief());
+    let AttemptChoice { executor, model, fallback, escalated } = facts.choice;
     let spec = &facts.part.spec;
     if let Some(Unmet { code, rule, reason }) = &facts.needs.unmet {
         return Outcome::decided("NOT_MET", format!("{rule}: {reason}")).refuse(format!("{code}: {reason}"));
@@ -79,44 +55,44 @@ pub(crate) fn run(facts: &ShapeFacts<'_>) -> Outcome<Shaped> {
     env.insert("WRIT_RUN".to_owned(), facts.run.id.to_string());
     env.insert("WRIT_TASK".to_owned(), facts.task.id.to_string());
     env.insert("WRIT_DEPTH".to_owned(), facts.run.depth.to_string());
-    env.insert("WRIT_BRIEF".to_owned(), facts.brief.to_owned());
-    let model = facts.model.map(|model| format!(" with {model}")).unwrap_or_default();
+    env.insert("WRIT_BRIEF".to_owned(), brief.to_owned());
+    let with_model = model.map(|model| format!(" with {model}")).unwrap_or_default();
     let reason =
-        format!("{}{model} for {}, at most {}", facts.executor.as_str(), spec.id, human_duration(timeout));
+        format!("{}{with_model} for {}, at most {}", executor.as_str(), spec.id, human_duration(timeout));
     let key = |field: &str| format!("C2.Task.t{}.{field}", facts.part.number);
     let mut outcome = profiled(Outcome::decided("SHAPED", reason), facts);
-    if let Some(fallback) = facts.fallback {
+    if let Some(fallback) = fallback {
         outcome = outcome.and("FALLBACK", fallback);
     }
-    if let Some(escalated) = facts.escalated {
+    if let Some(escalated) = escalated {
         outcome = outcome.and("ESCALATED", escalated);
     }
     if spec.policy.on_failure == OnFailure::Retry && spec.retries == 0 {
         let why = "on_failure RETRY has no effect, because max_retries is 0";
         outcome = outcome.and("WITHOUT_EFFECT", why);
     }
-    if let Some(model) = facts.model {
+    if let Some(model) = model {
         outcome = outcome.set(key("model"), model);
     }
     let warnings = facts.needs.warnings.iter();
     warnings
         .fold(outcome, |outcome, warning| outcome.and("WARNING", warning))
         .set(key("attempt"), facts.attempt_number)
-        .set(key("executor"), facts.executor)
+        .set(key("executor"), executor)
         .set(key("timeout_ms"), u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
         .set(key("writes"), &spec.writes)
-        .giving(Shaped {
-            brief: facts.brief.to_owned(),
+        .giving(Handed::Launch(Box::new(Shaped {
+            brief: brief.to_owned(),
             env,
             hidden,
             timeout,
             warnings: facts.needs.warnings.iter().cloned().chain(unused(facts)).collect(),
-        })
+        })))
 }
 
 /// What the TASK says about its target and the executor has no setting for, for the answer.
-fn unused(facts: &ShapeFacts<'_>) -> Vec<String> {
-    let executor = facts.executor.as_str();
+fn unused(facts: &StartFacts<'_>) -> Vec<String> {
+    let executor = facts.choice.executor.as_str();
     let profile = facts.profile.filter(|(_, is_used)| !is_used).map(|(profile, _)| {
         format!("WITHOUT_EFFECT: target.execution_profile `{profile}`: {executor} has no such setting")
     });
@@ -126,7 +102,7 @@ fn unused(facts: &ShapeFacts<'_>) -> Vec<String> {
     profile.into_iter().chain(model).collect()
 }
 
-fn profiled(outcome: Outcome<()>, facts: &ShapeFacts<'_>) -> Outcome<()> {
+fn profiled(outcome: Outcome, facts: &StartFacts<'_>) -> Outcome {
     let executor = facts.part.spec.executor.as_str();
     match facts.profile {
         Some((profile, true)) => {

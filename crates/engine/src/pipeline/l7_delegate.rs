@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use contract::aocl::Layer;
 use contract::domain::attempt::Silences;
 use contract::domain::limits::FINDINGS_TRACED_MAX;
 use contract::domain::network::{HostRule, Verdict, Visit};
 use contract::domain::time::human_duration;
 
 use super::Outcome;
+use super::layer::{LayerInput, LayerSpec, Stage};
 use crate::executor::{Claims, Ended};
 use crate::supervisor::{InForce, NamespaceInForce, Part};
 
@@ -47,7 +49,10 @@ pub(crate) struct DelegateFacts<'d> {
     pub(crate) late_ms: Option<u64>,
 }
 
-pub(crate) fn run(facts: &DelegateFacts<'_>) -> Outcome {
+pub(super) const LAYER: LayerSpec = LayerSpec::new(Layer::Delegate, Stage::End, run).required();
+
+fn run(input: &LayerInput<'_>) -> Outcome {
+    let facts = &input.end().returned;
     let key = |field: &str| format!("C2.Task.t{}.{field}", facts.number);
     let (outcome, claim) = match facts.claim {
         Claim::Success => {
@@ -79,7 +84,8 @@ pub(crate) fn run(facts: &DelegateFacts<'_>) -> Outcome {
         Some(denied) => outcome.and("PERMISSION_DENIED", denied.clone()),
         None => outcome,
     };
-    outcome.set(key("exit_code"), facts.ended.exit_code).set(key("claim"), claim)
+    // The layer itself is quick; its record has the time of the work.
+    outcome.set(key("exit_code"), facts.ended.exit_code).set(key("claim"), claim).taking(facts.took)
 }
 
 /// What a RESPONSE says besides success or failure.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use contract::aocl::Layer;
 use contract::aocl::payload::Verification;
 use contract::aop::Code;
 use contract::domain::attempt::CostBasis;
@@ -14,6 +15,7 @@ use contract::plan::Budget;
 
 use super::Outcome;
 use super::l7_delegate::{Claim, told};
+use super::layer::{Handed, Judgment, LayerInput, LayerSpec, Stage};
 use crate::executor::failure;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,18 +71,7 @@ pub(crate) struct VerifyFacts<'s> {
     pub(crate) claim: &'s Claim,
     pub(crate) checks: &'s [CheckSeen],
     pub(crate) checks_expected: usize,
-    pub(crate) budget: Budget,
-    /// How many attempts there were, with this one.
-    pub(crate) attempts: usize,
-    /// Whether the costs are also of runs that the attempts started.
-    pub(crate) has_delegated: bool,
-    /// What all attempts cost together; `None` if this one did not say it.
-    pub(crate) cost: Option<MicroUsd>,
-    pub(crate) tokens: Option<i64>,
-    /// How the cost of this one is known.
-    pub(crate) cost_basis: Option<&'s CostBasis>,
-    /// Whether it reported only its input tokens, or only its output tokens.
-    pub(crate) is_half_counted: bool,
+    pub(crate) spent: Spending<'s>,
     /// Of everything in the write scope, after the checks.
     pub(crate) tree_digest: Option<&'s str>,
     /// What changed outside its scope, where it has one.
@@ -96,12 +87,32 @@ pub(crate) struct VerifyFacts<'s> {
     pub(crate) is_partial: bool,
 }
 
+/// What a task cost, and what it may cost.
+#[derive(Clone, Copy)]
+pub(crate) struct Spending<'s> {
+    pub(crate) budget: Budget,
+    /// How many attempts there were, with this one.
+    pub(crate) attempts: usize,
+    /// Whether the costs are also of runs that the attempts started.
+    pub(crate) has_delegated: bool,
+    /// The cost of all attempts together; `None` if this one did not report its own.
+    pub(crate) cost: Option<MicroUsd>,
+    pub(crate) tokens: Option<i64>,
+    /// How the cost of this one is known.
+    pub(crate) cost_basis: Option<&'s CostBasis>,
+    /// Whether it reported only its input tokens, or only its output tokens.
+    pub(crate) is_half_counted: bool,
+}
+
+pub(super) const LAYER: LayerSpec = LayerSpec::new(Layer::Verify, Stage::End, run).required();
+
 /// The rules of failures that AOP has no code of their own for.
 const CHECKPOINT_ABORTED: &str = "checkpoint_aborted";
 const SCOPE_VIOLATION: &str = "scope_violation";
 const REFUSED: &str = "refused";
 
-pub(crate) fn run(facts: &VerifyFacts<'_>) -> Outcome<(Verdict, Verification)> {
+fn run(input: &LayerInput<'_>) -> Outcome {
+    let facts = &input.end().verify;
     let verdict = judge(facts);
     let key = |field: &str| format!("C2.Task.t{}.{field}", facts.number);
     let (decision, told, verification) = match &verdict {
@@ -125,7 +136,7 @@ pub(crate) fn run(facts: &VerifyFacts<'_>) -> Outcome<(Verdict, Verification)> {
         }
     };
     let outside = facts.outside.filter(|outside| !outside.is_empty());
-    let outcome = costed(Outcome::decided(decision, told), facts);
+    let outcome = costed(Outcome::decided(decision, told), &facts.spent);
     let mut outcome = claimed(outcome, facts, &verdict);
     if let Some(reason) = outside.and_then(Outside::unattributed) {
         outcome = outcome.and("UNATTRIBUTED", reason);
@@ -136,7 +147,7 @@ pub(crate) fn run(facts: &VerifyFacts<'_>) -> Outcome<(Verdict, Verification)> {
     outcome
         .set(key("verified"), verdict == Verdict::Done { verified: true })
         .set(key("tree_digest"), facts.tree_digest)
-        .giving((verdict, verification))
+        .giving(Handed::Judged(Box::new(Judgment { verdict, verification })))
 }
 
 /// The checkpoints, and where the claims of the executor differ from what was seen.
@@ -164,15 +175,15 @@ fn claimed(mut outcome: Outcome, facts: &VerifyFacts<'_>, verdict: &Verdict) -> 
 }
 
 /// How the cost is known, where nobody reported it.
-fn costed(outcome: Outcome, facts: &VerifyFacts<'_>) -> Outcome {
-    let outcome = match facts.budget.tokens.filter(|_| facts.is_half_counted) {
+fn costed(outcome: Outcome, spent: &Spending<'_>) -> Outcome {
+    let outcome = match spent.budget.tokens.filter(|_| spent.is_half_counted) {
         Some(max) => {
             let reason = format!("it reported only a part of its tokens; the budget is {max} tokens");
             outcome.and("COST_UNKNOWN", reason)
         }
         None => outcome,
     };
-    match (facts.cost_basis, facts.budget.cost) {
+    match (spent.cost_basis, spent.budget.cost) {
         (Some(CostBasis::Computed { model, as_of }), _) => {
             let reason = format!("from its tokens, at the price of {model} of {as_of} in the configuration");
             outcome.and("COST_COMPUTED", reason)
@@ -188,10 +199,10 @@ fn costed(outcome: Outcome, facts: &VerifyFacts<'_>) -> Outcome {
 }
 
 /// The verdict where a layer refused to judge: nothing is granted.
-pub(crate) fn refused(reason: &str) -> (Verdict, Verification) {
+pub(crate) fn refused(reason: &str) -> Judgment {
     let (code, message) = (Code::Unknown.as_str().to_owned(), reason.to_owned());
     let verdict = Verdict::Failed { code, rule: Some(REFUSED), message };
-    (verdict, verification("failed", reason.to_owned(), None))
+    Judgment { verdict, verification: verification("failed", reason.to_owned(), None) }
 }
 
 fn verification(status: &str, reason: String, confidence: Option<f64>) -> Verification {
@@ -208,21 +219,8 @@ fn judge(facts: &VerifyFacts<'_>) -> Verdict {
         let Claim::Failure { code, message } = failure(code, message) else { unreachable!("BUG: a failure") };
         return failed(&code, message);
     }
-    let who = match (facts.attempts > 1, facts.has_delegated) {
-        (true, true) => "its attempts and the runs that they started together",
-        (true, false) => "its attempts together",
-        (false, true) => "it and the runs that it started together",
-        (false, false) => "it",
-    };
-    if let (Some(cost), Some(max)) = (facts.cost, facts.budget.cost)
-        && cost > max
-    {
-        return failed("E_COST_LIMIT_EXCEEDED", format!("{who} cost {cost}, the budget is {max}"));
-    }
-    if let (Some(tokens), Some(max)) = (facts.tokens, facts.budget.tokens)
-        && tokens > max
-    {
-        return failed("E_COST_LIMIT_EXCEEDED", format!("{who} used {tokens} tokens, the budget is {max}"));
+    if let Some(message) = overspent(&facts.spent) {
+        return failed("E_COST_LIMIT_EXCEEDED", message);
     }
     if let Some(check) = first_failed(facts.checks) {
         let Some(id) = facts.aborted else { return unchecked(check.fault()) };
@@ -242,6 +240,23 @@ fn judge(facts: &VerifyFacts<'_>) -> Verdict {
         return Verdict::Done { verified: checked };
     }
     Verdict::Withheld { checked, reason: facts.withheld.join("; ") }
+}
+
+/// How the budget was exceeded, if it was.
+fn overspent(spent: &Spending<'_>) -> Option<String> {
+    let who = match (spent.attempts > 1, spent.has_delegated) {
+        (true, true) => "its attempts and the runs that they started together",
+        (true, false) => "its attempts together",
+        (false, true) => "it and the runs that it started together",
+        (false, false) => "it",
+    };
+    if let (Some(cost), Some(max)) = (spent.cost, spent.budget.cost)
+        && cost > max
+    {
+        return Some(format!("{who} cost {cost}, the budget is {max}"));
+    }
+    let (tokens, max) = (spent.tokens?, spent.budget.tokens?);
+    (tokens > max).then(|| format!("{who} used {tokens} tokens, the budget is {max}"))
 }
 
 #[cfg(test)]

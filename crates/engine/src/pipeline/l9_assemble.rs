@@ -1,5 +1,6 @@
 //! L9: assembles the run's answer from the ends of its tasks.
 
+use contract::aocl::Layer;
 use contract::aop::response::FinalSignal;
 use contract::domain::attempt::Attempt;
 use contract::domain::limits;
@@ -12,6 +13,7 @@ use ops::run::task_line::task_line;
 use serde_json::json;
 
 use super::Outcome;
+use super::layer::{Handed, LayerInput, LayerSpec, Stage};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FinalAnswer {
@@ -31,27 +33,24 @@ pub(crate) enum End {
     Answered(Value),
     /// A layer refused the run.
     Refused(String),
+    /// A layer parked the run: it waits for a person.
+    Parked(String),
     Canceled,
 }
 
-/// What the runner fetched about a run that ends.
-pub(crate) struct RespondFacts<'r> {
-    pub(crate) run: &'r NewRun,
-    pub(crate) tasks: &'r [(Task, Vec<Attempt>)],
-    pub(crate) end: &'r End,
-}
+pub(super) const LAYER: LayerSpec = LayerSpec::new(Layer::Respond, Stage::Leave, run).required();
 
-pub(crate) fn run(facts: &RespondFacts<'_>) -> Outcome<FinalAnswer> {
+fn run(input: &LayerInput<'_>) -> Outcome {
+    let facts = input.leave();
     let (state, signal, reason) = judge(facts.tasks, facts.end);
     Outcome::decided("ASSEMBLED", format!("{signal}: {reason}"))
         .set("C5.Execution.final_signal", signal)
         .set("C5.Execution.state", state)
-        .giving(assemble(facts))
+        .giving(Handed::Answer(Box::new(assemble(facts.run, facts.tasks, facts.end))))
 }
 
 /// The answer in every form it is needed in.
-pub(crate) fn assemble(facts: &RespondFacts<'_>) -> FinalAnswer {
-    let RespondFacts { run, tasks, end } = facts;
+pub(crate) fn assemble(run: &NewRun, tasks: &[(Task, Vec<Attempt>)], end: &End) -> FinalAnswer {
     let (state, signal, reason) = judge(tasks, end);
     let (lines, left_out) = lines(tasks);
     let (answer, mut reply) = match end {
@@ -59,7 +58,7 @@ pub(crate) fn assemble(facts: &RespondFacts<'_>) -> FinalAnswer {
         End::Refused(message) => {
             (Value::Null, json!({"code": "REFUSED", "message": message, "retryable": false}))
         }
-        End::Worked | End::Canceled => {
+        End::Worked | End::Parked(_) | End::Canceled => {
             (Value::Null, json!({"final_signal": signal, "summary": reason, "tasks": lines}))
         }
     };
@@ -117,6 +116,7 @@ fn judge(tasks: &[(Task, Vec<Attempt>)], end: &End) -> (RunState, &'static str, 
     match end {
         End::Answered(_) => (RunState::Done, "SUCCESS", "answered directly".to_owned()),
         End::Refused(reason) => (RunState::Failed, "FAILURE", reason.clone()),
+        End::Parked(reason) => (RunState::Stopped, some_or_none(done), reason.clone()),
         End::Canceled => {
             (RunState::Canceled, "ABORTED", format!("canceled with {done} of {} tasks done", tasks.len()))
         }

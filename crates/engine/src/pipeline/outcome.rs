@@ -3,56 +3,73 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use contract::aocl::payload::Decision;
 use contract::json::{Map, Value};
 use serde::Serialize;
 
-/// Everything one layer returns. `P` is what later steps use beside the context, such as a task's brief.
+use super::layer::Handed;
+
+/// Everything one layer returns.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Outcome<P = ()> {
+pub(crate) struct Outcome {
     pub(crate) decisions: Vec<Decision>,
     /// C-paths and their new values.
     pub(crate) delta: Map<String, Value>,
     pub(crate) refs: Vec<String>,
-    pub(crate) next: Next<P>,
+    /// How long the work took that the layer reports about; the runner measures the layer itself.
+    pub(crate) took: Option<Duration>,
+    pub(crate) next: Next,
 }
 
 /// How the walk goes on after a layer.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Next<P> {
-    Continue(P),
+pub(crate) enum Next {
+    Continue(Handed),
     /// The run is answered with this; no executor is needed.
     Answer(Value),
     /// The run, or the task a task's layer ran for, ends with this reason.
     Refuse(String),
     /// The outcome comes later.
-    Await(SlowWork<P>),
+    Await(SlowWork),
+    /// The run, or the task, waits for a person. No thread and no process waits with it: a run that is continued asks
+    /// the layer again.
+    Park(String),
 }
 
-/// How a layer ended: a [`Next`] that no longer waits.
+/// How a layer ended: a [`Next`] that no longer waits for its outcome.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Exit<P> {
-    Continue(P),
+pub(crate) enum Exit {
+    Continue(Handed),
     Answer(Value),
     Refuse(String),
+    Park(String),
 }
 
 /// What the runner records of a layer.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct LayerResult<P> {
+pub(crate) struct LayerResult {
     pub(crate) decisions: Vec<Decision>,
     pub(crate) delta: Map<String, Value>,
     pub(crate) refs: Vec<String>,
-    pub(crate) exit: Exit<P>,
+    pub(crate) exit: Exit,
     pub(crate) timing_ms: u64,
 }
 
 /// The rest of a slow layer. The runner calls it on a thread of its own and continues when it returns, or counts the
 /// layer as refused at the deadline.
-pub(crate) struct SlowWork<P>(Arc<dyn Fn(&GiveUp) -> Outcome<P> + Send + Sync>);
+#[derive(Clone)]
+pub(crate) struct SlowWork(Arc<dyn Fn(&GiveUp) -> Outcome + Send + Sync>);
 
-/// Tells slow work that nobody waits for it any more. Work that holds a process ends it then.
+/// A slow layer whose work has to be started, with what was decided before.
+#[derive(Debug)]
+pub(crate) struct Unsettled {
+    pub(crate) earlier: Outcome,
+    pub(crate) work: SlowWork,
+}
+
+/// Is set when the answer of slow work is not needed. Work that holds a process ends it then.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GiveUp(Arc<AtomicBool>);
 
@@ -62,11 +79,10 @@ impl Outcome {
     }
 
     pub(crate) fn new() -> Self {
-        Self { decisions: Vec::new(), delta: Map::new(), refs: Vec::new(), next: Next::Continue(()) }
+        let (decisions, delta, refs) = (Vec::new(), Map::new(), Vec::new());
+        Self { decisions, delta, refs, took: None, next: Next::Continue(Handed::Nothing) }
     }
-}
 
-impl<P> Outcome<P> {
     #[must_use]
     pub(crate) fn and(mut self, code: &str, reason: impl Into<String>) -> Self {
         self.decisions.push(Decision { code: code.to_owned(), reason: reason.into() });
@@ -81,17 +97,25 @@ impl<P> Outcome<P> {
         self
     }
 
-    /// The walk continues, and later steps get `product`.
-    pub(crate) fn giving<Q>(self, product: Q) -> Outcome<Q> {
-        self.then(Next::Continue(product))
+    #[must_use]
+    pub(crate) fn taking(self, took: Duration) -> Self {
+        Self { took: Some(took), ..self }
     }
 
-    pub(crate) fn answer<Q>(self, answer: Value) -> Outcome<Q> {
-        self.then(Next::Answer(answer))
+    /// The walk continues, and later steps get `handed`.
+    #[must_use]
+    pub(crate) fn giving(self, handed: Handed) -> Self {
+        Self { next: Next::Continue(handed), ..self }
     }
 
-    pub(crate) fn refuse<Q>(self, reason: impl Into<String>) -> Outcome<Q> {
-        self.then(Next::Refuse(reason.into()))
+    #[must_use]
+    pub(crate) fn answer(self, answer: Value) -> Self {
+        Self { next: Next::Answer(answer), ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn refuse(self, reason: impl Into<String>) -> Self {
+        Self { next: Next::Refuse(reason.into()), ..self }
     }
 
     /// What was decided so far stays; `work` adds to it.
@@ -99,60 +123,62 @@ impl<P> Outcome<P> {
         not(test),
         expect(dead_code, reason = "no built-in layer is slow; layers in other processes are")
     )]
-    pub(crate) fn wait<Q>(self, work: impl Fn(&GiveUp) -> Outcome<Q> + Send + Sync + 'static) -> Outcome<Q> {
-        self.then(Next::Await(SlowWork(Arc::new(work))))
+    #[must_use]
+    pub(crate) fn wait(self, work: impl Fn(&GiveUp) -> Outcome + Send + Sync + 'static) -> Self {
+        Self { next: Next::Await(SlowWork(Arc::new(work))), ..self }
     }
 
-    fn then<Q>(self, next: Next<Q>) -> Outcome<Q> {
-        Outcome { decisions: self.decisions, delta: self.delta, refs: self.refs, next }
+    #[cfg_attr(not(test), expect(dead_code, reason = "only layers of tests park; approvals will"))]
+    #[must_use]
+    pub(crate) fn park(self, reason: impl Into<String>) -> Self {
+        Self { next: Next::Park(reason.into()), ..self }
     }
 
     /// Decisions and delta of `earlier` come first.
-    pub(super) fn after<Q>(mut self, mut earlier: Outcome<Q>) -> Self {
+    pub(super) fn after(mut self, mut earlier: Outcome) -> Self {
         earlier.decisions.append(&mut self.decisions);
         earlier.refs.append(&mut self.refs);
         earlier.delta.append(&mut self.delta);
-        Self { decisions: earlier.decisions, delta: earlier.delta, refs: earlier.refs, next: self.next }
+        Self {
+            decisions: earlier.decisions,
+            delta: earlier.delta,
+            refs: earlier.refs,
+            took: self.took.or(earlier.took),
+            ..self
+        }
     }
 
-    /// The result, or the work that has to be waited for with what was decided before it.
-    pub(super) fn settle(self, timing_ms: u64) -> Result<LayerResult<P>, (Outcome, SlowWork<P>)> {
-        let exit = match self.next {
-            Next::Continue(product) => Exit::Continue(product),
+    /// The result, or the work that has to be waited for. `timing_ms` is how long the layer ran.
+    pub(super) fn settle(self, timing_ms: u64) -> Result<LayerResult, Box<Unsettled>> {
+        let Self { decisions, delta, refs, took, next } = self;
+        let exit = match next {
+            Next::Continue(handed) => Exit::Continue(handed),
             Next::Answer(answer) => Exit::Answer(answer),
             Next::Refuse(reason) => Exit::Refuse(reason),
+            Next::Park(reason) => Exit::Park(reason),
             Next::Await(work) => {
-                let next = Next::Continue(());
-                let earlier = Outcome { decisions: self.decisions, delta: self.delta, refs: self.refs, next };
-                return Err((earlier, work));
+                let next = Next::Continue(Handed::Nothing);
+                let earlier = Outcome { decisions, delta, refs, took, next };
+                return Err(Box::new(Unsettled { earlier, work }));
             }
         };
-        let Self { decisions, delta, refs, .. } = self;
+        let timing_ms = took.map_or(timing_ms, |took| u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
         Ok(LayerResult { decisions, delta, refs, exit, timing_ms })
     }
 }
 
-impl<P> Exit<P> {
-    /// The product, or why a task ends here. A layer of a task cannot answer the run.
-    pub(crate) fn for_task(self) -> Result<P, String> {
+impl Exit {
+    /// What was handed on, if the walk continues.
+    pub(crate) fn handed(&self) -> Option<&Handed> {
         match self {
-            Exit::Continue(product) => Ok(product),
-            Exit::Refuse(reason) => Err(reason),
-            Exit::Answer(_) => Err("a layer of a task tried to answer the run".to_owned()),
-        }
-    }
-
-    /// The product, if the walk continues.
-    pub(crate) fn product(&self) -> Option<&P> {
-        match self {
-            Exit::Continue(product) => Some(product),
-            Exit::Answer(_) | Exit::Refuse(_) => None,
+            Exit::Continue(handed) => Some(handed),
+            Exit::Answer(_) | Exit::Refuse(_) | Exit::Park(_) => None,
         }
     }
 }
 
-impl<P> SlowWork<P> {
-    pub(super) fn call(&self, give_up: &GiveUp) -> Outcome<P> {
+impl SlowWork {
+    pub(super) fn call(&self, give_up: &GiveUp) -> Outcome {
         (self.0)(give_up)
     }
 }
@@ -168,19 +194,13 @@ impl GiveUp {
     }
 }
 
-impl<P> Clone for SlowWork<P> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<P> PartialEq for SlowWork<P> {
+impl PartialEq for SlowWork {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 }
 
-impl<P> fmt::Debug for SlowWork<P> {
+impl fmt::Debug for SlowWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SlowWork")
     }

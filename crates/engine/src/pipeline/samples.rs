@@ -1,7 +1,13 @@
 //! Values that the tests of the layers share.
 
+use std::collections::BTreeMap;
+
+use contract::aocl::Bundle;
+use contract::aop::needs::Judged;
 use contract::domain::attempt::{Attempt, AttemptState, NewAttempt, Outcome as Ended};
+use contract::domain::check::CheckSeen;
 use contract::domain::id::Id;
+use contract::domain::money::MicroUsd;
 use contract::domain::policy::Policy;
 use contract::domain::run::{DocumentKind, Intent, NewRun, Owner};
 use contract::domain::status::Status;
@@ -11,7 +17,10 @@ use contract::json::Value;
 use contract::plan::{Budget, Plan, PlanTask};
 use serde_json::json;
 
-use super::{Outcome, RunFacts};
+use super::Outcome;
+use super::l7_delegate::Claim;
+use super::l8_verify::{Spending, VerifyFacts};
+use super::layer::{AttemptChoice, ContextView, Fetched, Handed, LayerFn, LayerInput, RunFacts, StartFacts};
 
 pub(crate) fn now() -> Timestamp {
     Timestamp::parse("2026-01-01T12:00:00Z").unwrap()
@@ -56,6 +65,71 @@ pub(crate) fn request(intent: &str, payload: Value) -> NewRun {
 
 pub(crate) fn facts<'f>(run: &'f NewRun, policy: &'f Policy) -> RunFacts<'f> {
     RunFacts { run, workspace_exists: true, envelope: None, is_healthy: true, policy, now: now() }
+}
+
+/// Runs a layer on an empty context.
+pub(crate) fn call(layer: LayerFn, fetched: &Fetched<'_>) -> Outcome {
+    call_with(layer, fetched, &Bundle::new(), &[])
+}
+
+pub(crate) fn call_with(
+    layer: LayerFn,
+    fetched: &Fetched<'_>,
+    bundle: &Bundle,
+    handed: &[Handed],
+) -> Outcome {
+    let view = ContextView { bundle, handed, executed: &[], delegations: &[] };
+    layer(&LayerInput { id: "L.test", view, fetched })
+}
+
+pub(crate) fn enter(layer: LayerFn, facts: RunFacts<'_>) -> Outcome {
+    call(layer, &Fetched::Enter(facts))
+}
+
+/// The first attempt of the task, with its own executor.
+pub(crate) fn start_facts<'f>(run: &'f NewRun, task: &'f Task, attempts: &'f [Attempt]) -> StartFacts<'f> {
+    static NO_ENV: BTreeMap<String, String> = BTreeMap::new();
+    static NO_NEEDS: Judged = Judged { unmet: None, warnings: Vec::new() };
+    let part = part(task);
+    let executor = &part.spec.executor;
+    StartFacts {
+        run,
+        task,
+        part,
+        dependencies: Vec::new(),
+        attempts,
+        attempt_number: 1,
+        choice: AttemptChoice { executor, model: None, fallback: None, escalated: None },
+        timeout_max: None,
+        executor_env: &NO_ENV,
+        profile: None,
+        unused_model: None,
+        lookup: &|_| None,
+        needs: &NO_NEEDS,
+    }
+}
+
+/// An attempt that cost nothing and ended with these checks.
+pub(crate) fn verify_facts<'s>(claim: &'s Claim, checks: &'s [CheckSeen]) -> VerifyFacts<'s> {
+    VerifyFacts {
+        number: 1,
+        claim,
+        checks,
+        checks_expected: checks.len(),
+        spent: spent(Budget::default(), None, None),
+        tree_digest: Some("sha256:1"),
+        outside: None,
+        withheld: &[],
+        checkpoints: &[],
+        aborted: None,
+        findings: &[],
+        is_partial: false,
+    }
+}
+
+pub(crate) fn spent(budget: Budget, cost: Option<MicroUsd>, tokens: Option<i64>) -> Spending<'static> {
+    let (cost_basis, is_half_counted, has_delegated) = (None, false, false);
+    Spending { budget, attempts: 1, has_delegated, cost, tokens, cost_basis, is_half_counted }
 }
 
 pub(crate) fn task(number: i64, spec: PlanTask) -> Task {
@@ -112,10 +186,10 @@ pub(crate) fn attempt(state: AttemptState, message: &str) -> Attempt {
 }
 
 /// `CODE: reason` of each decision.
-pub(crate) fn decisions<P>(outcome: &Outcome<P>) -> Vec<String> {
+pub(crate) fn decisions(outcome: &Outcome) -> Vec<String> {
     outcome.decisions.iter().map(|decision| format!("{}: {}", decision.code, decision.reason)).collect()
 }
 
-pub(crate) fn delta<P>(outcome: &Outcome<P>) -> Value {
+pub(crate) fn delta(outcome: &Outcome) -> Value {
     json!(outcome.delta)
 }

@@ -9,9 +9,22 @@ fn pipeline() -> Pipeline {
     Pipeline::new(LayerStack::parse(DEFAULT).unwrap(), &run_of(vec![PlanTask::minimal("a")]))
 }
 
-fn result(exit: Exit<()>) -> LayerResult<()> {
+fn result(exit: Exit) -> LayerResult {
     let decisions = vec![Decision { code: "A".to_owned(), reason: "because".to_owned() }];
     LayerResult { decisions, delta: Map::new(), refs: Vec::new(), exit, timing_ms: 3 }
+}
+
+fn passes() -> Exit {
+    Exit::Continue(Handed::Nothing)
+}
+
+/// The first layer of a stage.
+fn node(pipeline: &Pipeline, stage: Stage) -> LayerNode {
+    pipeline.stack.of(stage).next().unwrap().clone()
+}
+
+fn last_of_entry(pipeline: &Pipeline) -> LayerNode {
+    pipeline.stack.of(Stage::Enter).next_back().unwrap().clone()
 }
 
 /// The envelopes that would be written: intent, message, payload.
@@ -32,16 +45,24 @@ fn a_layers_record_says_how_the_walk_goes_on() {
         "require_hitl": false, "severity": null,
     });
     let goes_on = json!(Control::default());
+    let parks = json!(Control { require_hitl: true, ..Control::default() });
+    let mut parks_all = halts.clone();
+    parks_all["require_hitl"] = json!(true);
+    let park = || Exit::Park("ask".to_owned());
     let cases = [
-        (Exit::Continue(()), Position::Entry, &goes_on),
-        (Exit::Answer(json!(1)), Position::Entry, &halts),
-        (refuse(), Position::Entry, &halts),
-        (refuse(), Position::Task(&id), &goes_on),
-        (refuse(), Position::Leaving, &goes_on),
+        (passes(), Stage::Enter, &goes_on),
+        (Exit::Answer(json!(1)), Stage::Enter, &halts),
+        (refuse(), Stage::Enter, &halts),
+        (park(), Stage::Enter, &parks_all),
+        (refuse(), Stage::Start, &goes_on),
+        (park(), Stage::Start, &parks),
+        (refuse(), Stage::Leave, &goes_on),
     ];
-    for (exit, position, control) in cases {
+    for (exit, stage, control) in cases {
         let mut pipeline = pipeline();
-        let returned = pipeline.record("L2.route.smart", result(exit.clone()), position).unwrap();
+        let task = (stage == Stage::Start).then_some(&id);
+        let node = node(&pipeline, stage);
+        let returned = pipeline.record(&node, result(exit.clone()), task).unwrap();
         assert_eq!(returned, exit);
         let written = envelopes(&pipeline);
         assert_eq!(
@@ -50,7 +71,7 @@ fn a_layers_record_says_how_the_walk_goes_on() {
         );
         let (intent, message, payload) = written[1];
         assert_eq!((intent, message), (intents::LAYER_DECISION, "A: because"));
-        assert_eq!(&payload["control"], control, "{exit:?} {position:?}");
+        assert_eq!(&payload["control"], control, "{exit:?} {stage:?}");
     }
 }
 
@@ -60,8 +81,9 @@ fn what_could_not_be_written_is_dropped() {
     let before = pipeline.bundle().digest();
     let mark = pipeline.mark();
     let delta = Map::from_iter([("C2.Task.x".to_owned(), json!(1))]);
-    let changed = LayerResult { delta, ..result(Exit::Continue(())) };
-    pipeline.record("L4.plan.decompose", changed, Position::Entry).unwrap();
+    let changed = LayerResult { delta, ..result(passes()) };
+    let last = last_of_entry(&pipeline);
+    pipeline.record(&last, changed, None).unwrap();
     assert!(pipeline.has_entered());
     pipeline.back_to(mark);
     assert!(!pipeline.has_entered());
@@ -99,7 +121,8 @@ fn a_walk_continues_on_records_of_an_older_binary() {
     records.push(old_record(&mut bundle, "L4.plan.decompose", json!({"C2.Task.order": ["b", "a"]}), false));
     let planned = Pipeline::resumed(stack(), &run, &records).unwrap();
     assert!(planned.has_entered());
-    assert_eq!(planned.executed(), ["L0.ingress.normalize", "L3.policy.gate", "L4.plan.decompose"]);
+    let executed: Vec<&str> = planned.executed.iter().map(|done| done.id.as_str()).collect();
+    assert_eq!(executed, ["L0.ingress.normalize", "L3.policy.gate", "L4.plan.decompose"]);
     assert_eq!(l4_plan::order(&run.plan, planned.bundle()), [1, 0]);
     records[0].digests.context_out = "sha256:0".to_owned();
     let Err(error) = Pipeline::resumed(stack(), &run, &records) else { panic!("a wrong digest is accepted") };
@@ -108,7 +131,29 @@ fn a_walk_continues_on_records_of_an_older_binary() {
 
 #[test]
 fn a_last_layer_that_refused_is_not_passed() {
-    let mut pipeline = pipeline();
-    pipeline.record("L4.plan.decompose", result(Exit::Refuse("no".to_owned())), Position::Entry).unwrap();
-    assert!(!pipeline.has_entered());
+    for exit in [Exit::Refuse("no".to_owned()), Exit::Park("ask".to_owned())] {
+        let mut pipeline = pipeline();
+        let last = last_of_entry(&pipeline);
+        pipeline.record(&last, result(exit), None).unwrap();
+        assert!(!pipeline.has_entered());
+    }
+}
+
+#[test]
+fn the_layers_of_a_task_end_with_the_first_that_does_not_continue() {
+    let id: TaskId = contract::domain::id::Id::from_bits(1);
+    let brief = || Handed::Brief("b".to_owned());
+    let cases: [(Exit, fn(&StageEnd) -> bool); 4] = [
+        (Exit::Continue(brief()), |end| matches!(end, StageEnd::Passed(handed) if handed.len() == 2)),
+        (Exit::Refuse("no".to_owned()), |end| matches!(end, StageEnd::Refused(reason) if reason == "no")),
+        (Exit::Park("ask".to_owned()), |end| matches!(end, StageEnd::Parked(reason) if reason == "ask")),
+        (Exit::Answer(json!(1)), |end| matches!(end, StageEnd::Refused(_))),
+    ];
+    for (exit, is_expected) in cases {
+        let mut pipeline = pipeline();
+        let results = vec![result(Exit::Continue(brief())), result(exit)];
+        let end = pipeline.record_stage(Stage::Start, results, &id).unwrap();
+        assert!(is_expected(&end), "{end:?}");
+        assert_eq!(envelopes(&pipeline).len(), 3);
+    }
 }

@@ -24,8 +24,9 @@ use crate::drive::{Ending, drive_through};
 use crate::host::{LocalHost, PlainDoor};
 use crate::index::Index;
 use crate::observer::{Observer, Progress};
-use crate::pipeline::l5_context::{self, ContextFacts};
-use crate::pipeline::l8_verify::{Verdict, VerifyFacts};
+use crate::pipeline::Outcome;
+use crate::pipeline::l8_verify::Verdict;
+use crate::pipeline::layer::{Fetched, Handed, Judgment, LayerInput};
 use crate::pipeline::stack::{DEFAULT, LayerStack};
 use crate::settings::{Settings, StopSignal};
 use crate::supervisor::ShimProgram;
@@ -135,6 +136,22 @@ fn default_stack() -> LayerStack {
     LayerStack::parse(DEFAULT).unwrap()
 }
 
+/// Where layers are in the default stack.
+const L3: usize = 3;
+const L5: usize = 5;
+const L8: usize = 8;
+
+/// What the layer of the default stack decides.
+fn built_in(index: usize, input: &LayerInput<'_>) -> Outcome {
+    (default_stack().nodes[index].spec.run)(input)
+}
+
+/// The name of the task that is about to start.
+fn name<'i>(input: &LayerInput<'i>) -> &'i str {
+    let Fetched::Start(facts) = input.fetched else { panic!("the layer runs before an attempt") };
+    &facts.part.spec.id
+}
+
 fn ping() -> Value {
     json!({
         "v": "1", "id": "request-0001", "ts": "2026-01-01T12:00:00Z", "type": "task", "from": "human.ann",
@@ -199,7 +216,8 @@ fn wait_for(flag: &AtomicBool) {
 #[test]
 fn the_loop_turns_while_a_layer_of_the_run_is_awaited() {
     static TICKED: AtomicBool = AtomicBool::new(false);
-    fn slow(facts: &RunFacts<'_>) -> Outcome {
+    fn slow(input: &LayerInput<'_>) -> Outcome {
+        let Fetched::Enter(facts) = input.fetched else { panic!("L1 runs before the tasks") };
         let run = facts.run.clone();
         Outcome::decided("ASKED", "elsewhere").wait(move |_| {
             wait_for(&TICKED);
@@ -209,7 +227,7 @@ fn the_loop_turns_while_a_layer_of_the_run_is_awaited() {
     let mut world = World::new();
     let id = world.submit(&ping());
     let mut stack = default_stack();
-    stack.entry[1].run = slow;
+    stack.nodes[1].spec.run = slow;
     let mut on_tick = || TICKED.store(true, Ordering::SeqCst);
     let mut watcher = Watcher::new(&world, &mut on_tick);
     let ending = world.drive(stack, &id, &mut watcher);
@@ -222,7 +240,7 @@ fn the_loop_turns_while_a_layer_of_the_run_is_awaited() {
 #[test]
 fn a_layer_that_does_not_answer_before_the_deadline_refuses_the_run() {
     static GIVEN_UP: AtomicBool = AtomicBool::new(false);
-    fn silent(_: &RunFacts<'_>) -> Outcome {
+    fn silent(_: &LayerInput<'_>) -> Outcome {
         Outcome::new().wait(|give_up| {
             testkit::eventually("the deadline", || give_up.is_set());
             GIVEN_UP.store(true, Ordering::SeqCst);
@@ -232,7 +250,7 @@ fn a_layer_that_does_not_answer_before_the_deadline_refuses_the_run() {
     let mut world = World::new();
     let id = world.submit(&two_tasks());
     let mut stack = default_stack();
-    stack.entry[3].run = silent;
+    stack.nodes[3].spec.run = silent;
     let mut on_tick = || {};
     let mut watcher = Watcher { step: Duration::from_secs(4), ..Watcher::new(&world, &mut on_tick) };
     let ending = world.drive(stack, &id, &mut watcher);
@@ -248,7 +266,7 @@ fn a_layer_that_does_not_answer_before_the_deadline_refuses_the_run() {
     wait_for(&GIVEN_UP);
 }
 
-fn waits_until_given_up(_: &RunFacts<'_>) -> Outcome {
+fn waits_until_given_up(_: &LayerInput<'_>) -> Outcome {
     Outcome::new().wait(|give_up| {
         testkit::eventually("the end of the wait", || give_up.is_set());
         Outcome::new()
@@ -260,7 +278,7 @@ fn a_run_that_is_interrupted_while_a_layer_is_awaited_can_be_continued() {
     let mut world = World::new();
     let id = world.submit(&ping());
     let mut stack = default_stack();
-    stack.entry[1].run = waits_until_given_up;
+    stack.nodes[1].spec.run = waits_until_given_up;
     let stop = world.settings.stop.clone();
     let mut on_tick = || stop.raise(15);
     let mut watcher = Watcher::new(&world, &mut on_tick);
@@ -281,7 +299,7 @@ fn a_run_can_be_canceled_while_a_layer_is_awaited() {
     let mut world = World::new();
     let id = world.submit(&two_tasks());
     let mut stack = default_stack();
-    stack.entry[3].run = waits_until_given_up;
+    stack.nodes[3].spec.run = waits_until_given_up;
     let mut other = open(&world.store, 2);
     let mut on_tick = || {
         let request = cancel::Request { id: id.to_string(), reason: None };
@@ -295,19 +313,19 @@ fn a_run_can_be_canceled_while_a_layer_is_awaited() {
 #[test]
 fn other_tasks_are_worked_while_a_layer_of_one_is_awaited() {
     static B_ENDED: AtomicBool = AtomicBool::new(false);
-    fn slow_for_a(facts: &ContextFacts<'_>) -> Outcome<String> {
-        if facts.part.spec.id != "a" {
-            return l5_context::run(facts);
+    fn slow_for_a(input: &LayerInput<'_>) -> Outcome {
+        if name(input) != "a" {
+            return built_in(L5, input);
         }
         Outcome::new().wait(|_| {
             wait_for(&B_ENDED);
-            Outcome::decided("BRIEFED", "elsewhere").giving("the brief".to_owned())
+            Outcome::decided("BRIEFED", "elsewhere").giving(Handed::Brief("the brief".to_owned()))
         })
     }
     let mut world = World::new();
     let id = world.submit(&two_tasks());
     let mut stack = default_stack();
-    stack.context.as_mut().unwrap().run = slow_for_a;
+    stack.nodes[L5].spec.run = slow_for_a;
     let mut on_tick = || {};
     let on_end = |task: &str| B_ENDED.store(task == "b", Ordering::SeqCst);
     let mut watcher = Watcher { on_end: &on_end, ..Watcher::new(&world, &mut on_tick) };
@@ -318,19 +336,19 @@ fn other_tasks_are_worked_while_a_layer_of_one_is_awaited() {
 
 #[test]
 fn a_task_whose_layer_does_not_answer_fails_without_an_attempt() {
-    fn silent(facts: &ContextFacts<'_>) -> Outcome<String> {
-        if facts.part.spec.id != "a" {
-            return l5_context::run(facts);
+    fn silent(input: &LayerInput<'_>) -> Outcome {
+        if name(input) != "a" {
+            return built_in(L5, input);
         }
         Outcome::new().wait(|give_up| {
             testkit::eventually("the end of the wait", || give_up.is_set());
-            Outcome::new().giving(String::new())
+            Outcome::new()
         })
     }
     let mut world = World::new();
     let id = world.submit(&two_tasks());
     let mut stack = default_stack();
-    stack.context.as_mut().unwrap().run = silent;
+    stack.nodes[L5].spec.run = silent;
     let mut on_tick = || {};
     let mut watcher = Watcher { step: Duration::from_secs(4), ..Watcher::new(&world, &mut on_tick) };
     world.drive(stack, &id, &mut watcher);
@@ -342,16 +360,18 @@ fn a_task_whose_layer_does_not_answer_fails_without_an_attempt() {
 }
 
 /// Judges task `a` as done when `flag` is set, and every other one as the built-in layer does.
-fn judge_slowly(facts: &VerifyFacts<'_>, flag: &'static AtomicBool) -> Outcome<(Verdict, Verification)> {
-    if facts.number != 1 {
-        return crate::pipeline::l8_verify::run(facts);
+fn judge_slowly(input: &LayerInput<'_>, flag: &'static AtomicBool) -> Outcome {
+    let Fetched::End(facts) = input.fetched else { panic!("L8 runs after an attempt") };
+    if facts.verify.number != 1 {
+        return built_in(L8, input);
     }
     Outcome::new().wait(move |give_up| {
         let is_over = || flag.load(Ordering::SeqCst) || give_up.is_set();
         testkit::eventually("the signal of the test", is_over);
         let verification =
             Verification { status: "passed".to_owned(), reason: "seen".to_owned(), confidence: None };
-        Outcome::decided("SEEN", "elsewhere").giving((Verdict::Done { verified: false }, verification))
+        let judgment = Judgment { verdict: Verdict::Done { verified: false }, verification };
+        Outcome::decided("SEEN", "elsewhere").giving(Handed::Judged(Box::new(judgment)))
     })
 }
 
@@ -361,7 +381,7 @@ fn other_tasks_are_worked_while_one_is_judged() {
     let mut world = World::new();
     let id = world.submit(&two_tasks());
     let mut stack = default_stack();
-    stack.verify.run = |facts| judge_slowly(facts, &B_ENDED);
+    stack.nodes[L8].spec.run = |input| judge_slowly(input, &B_ENDED);
     let mut on_tick = || {};
     let on_end = |task: &str| B_ENDED.store(task == "b", Ordering::SeqCst);
     let mut watcher = Watcher { on_end: &on_end, ..Watcher::new(&world, &mut on_tick) };
@@ -377,7 +397,7 @@ fn a_task_that_is_interrupted_while_it_is_judged_is_not_done() {
     let mut world = World::new();
     let id = world.submit(&two_tasks());
     let mut stack = default_stack();
-    stack.verify.run = |facts| judge_slowly(facts, &NEVER);
+    stack.nodes[L8].spec.run = |input| judge_slowly(input, &NEVER);
     let stop = world.settings.stop.clone();
     let mut on_tick = || stop.raise(15);
     let mut watcher = Watcher::new(&world, &mut on_tick);
@@ -426,4 +446,77 @@ fn records_are_those_of_the_binary_before() {
         written.insert(name.to_owned(), serde_json::from_str(&text).unwrap());
     }
     assert_eq!(Value::Object(written), expected);
+}
+
+#[test]
+fn a_run_that_a_layer_parks_waits_in_the_store_and_is_continued() {
+    let mut world = World::new();
+    let id = world.submit(&two_tasks());
+    let mut stack = default_stack();
+    stack.nodes[L3].spec.run = |_| Outcome::decided("ASKED", "a person decides").park("waits for a person");
+    let mut on_tick = || {};
+    // However often it is continued, the layer is asked again and nothing else happens.
+    for _ in 0..2 {
+        let mut watcher = Watcher::new(&world, &mut on_tick);
+        let ending = world.drive(stack.clone(), &id, &mut watcher);
+        let Ending::Stopped(run) = ending else { panic!("{ending:?}") };
+        assert_eq!(
+            (run.state, &run.result.unwrap()["reason"]),
+            (RunState::Stopped, &json!("waits for a person"))
+        );
+        assert_eq!(watcher.log, Vec::<String>::new());
+        let tasks = show::tasks(&mut world.cx, &id).unwrap();
+        assert!(tasks.iter().all(|task| task.status == Status::Todo), "{tasks:?}");
+    }
+    let parked = world.records(&id).into_iter().find(|record| record.layer.id == "L3.policy.gate").unwrap();
+    assert!(parked.control.halt_pipeline && parked.control.require_hitl, "{parked:?}");
+    let mut watcher = Watcher::new(&world, &mut on_tick);
+    let ending = world.drive(default_stack(), &id, &mut watcher);
+    assert!(matches!(&ending, Ending::Ended(run) if run.state == RunState::Failed), "{ending:?}");
+    assert_eq!(watcher.log, ["a started", "b started", "a failed", "b failed"]);
+    world.records(&id);
+}
+
+#[test]
+fn a_task_that_a_layer_parks_waits_without_holding_up_the_others() {
+    fn parks_a(input: &LayerInput<'_>) -> Outcome {
+        if name(input) == "a" { Outcome::new().park("asks a question") } else { built_in(L5, input) }
+    }
+    let mut world = World::new();
+    let id = world.submit(&two_tasks());
+    let mut stack = default_stack();
+    stack.nodes[L5].spec.run = parks_a;
+    let mut on_tick = || {};
+    let mut watcher = Watcher::new(&world, &mut on_tick);
+    let ending = world.drive(stack, &id, &mut watcher);
+    assert!(matches!(&ending, Ending::Stopped(_)), "{ending:?}");
+    assert_eq!(watcher.log, ["a blocked", "b started", "b failed"]);
+    let whole = show::show(&mut world.cx, id.as_str()).unwrap();
+    let (task, attempts) = &whole.tasks[0];
+    assert_eq!((task.blocked_reason.as_deref(), attempts.len()), (Some("asks a question"), 0));
+    let mut watcher = Watcher::new(&world, &mut on_tick);
+    world.drive(default_stack(), &id, &mut watcher);
+    assert_eq!(watcher.log, ["a started", "a failed"]);
+    world.records(&id);
+}
+
+#[test]
+fn an_attempt_that_a_layer_parks_is_left_to_a_person() {
+    let mut world = World::new();
+    let id = world.submit(&two_tasks());
+    let mut stack = default_stack();
+    stack.nodes[L8].spec.run = |_| Outcome::new().park("too little confidence");
+    let mut on_tick = || {};
+    let mut watcher = Watcher::new(&world, &mut on_tick);
+    let ending = world.drive(stack, &id, &mut watcher);
+    assert!(matches!(&ending, Ending::Stopped(_)), "{ending:?}");
+    assert_eq!(watcher.log, ["a started", "b started", "a blocked", "b blocked"]);
+    let whole = show::show(&mut world.cx, id.as_str()).unwrap();
+    let (task, attempts) = &whole.tasks[0];
+    assert_eq!(task.blocked_reason.as_deref(), Some("too little confidence"));
+    assert_eq!(attempts.last().unwrap().state, AttemptState::Unknown);
+    // Continuing does not work it again.
+    let mut watcher = Watcher::new(&world, &mut on_tick);
+    world.drive(default_stack(), &id, &mut watcher);
+    assert_eq!(watcher.log, Vec::<String>::new());
 }

@@ -4,12 +4,13 @@ use contract::plan::PlanTask;
 use serde_json::json;
 
 use super::*;
+use crate::pipeline::layer::Handed;
 use crate::pipeline::outcome::Next;
-use crate::pipeline::samples::{decisions, delta, facts, run_of};
+use crate::pipeline::samples::{decisions, delta, enter, facts, run_of};
 
 fn at_depth(depth: u32) -> Outcome {
     let run = NewRun { depth, ..run_of(vec![PlanTask::minimal("a")]) };
-    super::run(&facts(&run, &Policy::default()))
+    enter(super::run, facts(&run, &Policy::default()))
 }
 
 #[test]
@@ -21,7 +22,7 @@ fn the_caller_and_the_depth_are_in_the_context() {
         "C1.Identity.depth": 3, "C1.Identity.parent_run": null,
     });
     assert_eq!(delta(&outcome), expected);
-    assert_eq!(outcome.next, Next::Continue(()));
+    assert_eq!(outcome.next, Next::Continue(Handed::Nothing));
 }
 
 #[test]

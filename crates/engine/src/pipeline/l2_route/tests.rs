@@ -4,12 +4,13 @@ use contract::json::Map;
 use contract::plan::PlanTask;
 
 use super::*;
+use crate::pipeline::layer::Handed;
 use crate::pipeline::outcome::Next;
-use crate::pipeline::samples::{decisions, facts, now, request, run_of};
+use crate::pipeline::samples::{decisions, enter, facts, now, request, run_of};
 
 fn answered(intent: &str, payload: Value) -> Value {
     let (run, policy) = (request(intent, payload), Policy::default());
-    answer_of(super::run(&facts(&run, &policy)))
+    answer_of(enter(super::run, facts(&run, &policy)))
 }
 
 fn answer_of(outcome: Outcome) -> Value {
@@ -21,10 +22,10 @@ fn answer_of(outcome: Outcome) -> Value {
 #[test]
 fn tasks_go_to_their_executors() {
     let (run, policy) = (run_of(vec![PlanTask::minimal("a"), PlanTask::minimal("b")]), Policy::default());
-    let outcome = super::run(&facts(&run, &policy));
+    let outcome = enter(super::run, facts(&run, &policy));
     assert_eq!(decisions(&outcome), ["ROUTED: to shell"]);
     assert_eq!(outcome.delta["C5.Execution.executors"], json!(["shell"]));
-    assert_eq!(outcome.next, Next::Continue(()));
+    assert_eq!(outcome.next, Next::Continue(Handed::Nothing));
 }
 
 #[test]
@@ -45,7 +46,7 @@ fn every_reserved_intent_is_answered() {
 #[test]
 fn a_context_that_the_store_has_is_returned() {
     let (run, policy) = (request(intents::CONTEXT_FETCH, json!({"id": "evt-9"})), Policy::default());
-    assert_eq!(answer_of(super::run(&facts(&run, &policy))), json!({"found": false}));
+    assert_eq!(answer_of(enter(super::run, facts(&run, &policy))), json!({"found": false}));
     let draft = Draft {
         id: "evt-9".to_owned(),
         at: now(),
@@ -56,14 +57,14 @@ fn a_context_that_the_store_has_is_returned() {
         payload: Map::new(),
     };
     let envelope = Some(Envelope::new(Type::Event, draft));
-    let answer = answer_of(super::run(&RunFacts { envelope, ..facts(&run, &policy) }));
+    let answer = answer_of(enter(super::run, RunFacts { envelope, ..facts(&run, &policy) }));
     assert_eq!((&answer["found"], &answer["envelope"]["id"]), (&json!(true), &json!("evt-9")));
 }
 
 #[test]
 fn a_store_in_trouble_is_degraded() {
     let (run, policy) = (request(intents::STATUS_HEALTH, json!({})), Policy::default());
-    let outcome = super::run(&RunFacts { is_healthy: false, ..facts(&run, &policy) });
+    let outcome = enter(super::run, RunFacts { is_healthy: false, ..facts(&run, &policy) });
     assert_eq!(answer_of(outcome), json!({"status": "degraded"}));
 }
 
@@ -75,7 +76,7 @@ fn what_has_no_route_is_refused() {
     for (run, reason) in
         [(unknown, "no route for the intent shop.order.ship"), (empty, "there is nothing to do")]
     {
-        let outcome = super::run(&facts(&run, &policy));
+        let outcome = enter(super::run, facts(&run, &policy));
         assert_eq!(decisions(&outcome), [format!("NO_ROUTE: {reason}")]);
         assert_eq!(outcome.next, Next::Refuse(reason.to_owned()));
     }

@@ -6,16 +6,17 @@ use contract::domain::run::NewRun;
 use serde_json::json;
 
 use super::*;
+use crate::pipeline::layer::Handed;
 use crate::pipeline::outcome::Next;
-use crate::pipeline::samples::{decisions, delta, facts, run_of};
+use crate::pipeline::samples::{decisions, delta, enter, facts, run_of};
 
 #[test]
 fn what_no_rule_forbids_is_allowed() {
     let (run, policy) = (run_of(vec![PlanTask::minimal("a")]), Policy::default());
-    let outcome = super::run(&facts(&run, &policy));
+    let outcome = enter(super::run, facts(&run, &policy));
     assert_eq!(decisions(&outcome), ["POLICY_ALLOW: no rule forbids it"]);
     assert_eq!(delta(&outcome), json!({"C4.Policy.sandbox": "prefer"}));
-    assert_eq!(outcome.next, Next::Continue(()));
+    assert_eq!(outcome.next, Next::Continue(Handed::Nothing));
 }
 
 #[test]
@@ -25,7 +26,7 @@ fn a_network_that_nobody_limits_is_told() {
     let held = PlanTask { sandbox: Some(SandboxMode::Prefer), ..closed("held") };
     let tasks = ["a", "b", "c", "d", "e", "f"].map(closed);
     let run = run_of(tasks.into_iter().chain([held, PlanTask::minimal("open")]).collect());
-    let said = |policy: &Policy| decisions(&super::run(&facts(&run, policy))).get(1).cloned();
+    let said = |policy: &Policy| decisions(&enter(super::run, facts(&run, policy))).get(1).cloned();
     let expected =
         "NETWORK_NOT_LIMITED: no sandbox is on, so `network` has no effect for a, b, c, d, e and 1 more";
     assert_eq!(said(&Policy::default()).as_deref(), Some(expected));
@@ -36,15 +37,15 @@ fn a_network_that_nobody_limits_is_told() {
 fn a_cap_on_the_time_is_in_the_context() {
     let run = run_of(vec![PlanTask::minimal("a")]);
     let policy = Policy { timeout_max: Some(Duration::from_secs(90)), ..Policy::default() };
-    let outcome = super::run(&facts(&run, &policy));
+    let outcome = enter(super::run, facts(&run, &policy));
     assert_eq!(decisions(&outcome)[1], "TIMEOUT_CAPPED: no attempt may take longer than 1m30s");
     assert_eq!(outcome.delta["C4.Policy.timeout_max_ms"], 90_000);
-    assert_eq!(outcome.next, Next::Continue(()));
+    assert_eq!(outcome.next, Next::Continue(Handed::Nothing));
 }
 
 #[track_caller]
 fn assert_denied(run: &NewRun, policy: &Policy, task: &str, rule: &str) {
-    let outcome = super::run(&facts(run, policy));
+    let outcome = enter(super::run, facts(run, policy));
     let reason = format!("task `{task}` is denied: {rule}");
     assert_eq!(decisions(&outcome), [format!("POLICY_DENY: {reason}")]);
     assert_eq!(delta(&outcome), json!({"C4.Policy.denied_by": rule}));

@@ -4,8 +4,9 @@ use contract::plan::PlanTask;
 use serde_json::json;
 
 use super::*;
+use crate::pipeline::layer::Handed;
 use crate::pipeline::outcome::Next;
-use crate::pipeline::samples::{decisions, delta, facts, run_of};
+use crate::pipeline::samples::{decisions, delta, enter, facts, run_of};
 
 fn tasks() -> Vec<PlanTask> {
     let task = |id: &str, priority| PlanTask { priority, ..PlanTask::minimal(id) };
@@ -15,10 +16,10 @@ fn tasks() -> Vec<PlanTask> {
 #[test]
 fn urgent_tasks_come_first_and_the_rest_as_planned() {
     let run = run_of(tasks());
-    let outcome = super::run(&facts(&run, &Policy::default()));
+    let outcome = enter(super::run, facts(&run, &Policy::default()));
     assert_eq!(decisions(&outcome), ["PLANNED: 3 tasks, at most 2 at once"]);
     assert_eq!(delta(&outcome), json!({"C2.Task.order": ["b", "a", "c"], "C2.Task.max_parallel": 2}));
-    assert_eq!(outcome.next, Next::Continue(()));
+    assert_eq!(outcome.next, Next::Continue(Handed::Nothing));
     let mut bundle = Bundle::new();
     bundle.apply(&outcome.delta).unwrap();
     assert_eq!(order(&run.plan, &bundle), [1, 0, 2]);

@@ -1,37 +1,24 @@
-use std::collections::BTreeMap;
-
+use contract::aocl::Bundle;
+use contract::aop::needs::Judged;
 use contract::plan::PlanTask;
 use serde_json::json;
 
 use super::*;
+use crate::pipeline::layer::Fetched;
 use crate::pipeline::outcome::Next;
-use crate::pipeline::samples::{decisions, delta, part, run_of, task};
+use crate::pipeline::samples::{call, call_with, decisions, delta, run_of, start_facts, task};
 
-fn shape(spec: PlanTask, timeout_max: Option<Duration>) -> Outcome<Shaped> {
+fn shape(spec: PlanTask, timeout_max: Option<Duration>) -> Outcome {
     let (run, subject) = (run_of(vec![spec.clone()]), task(1, spec));
     let lookup = |name: &str| (name == "TOKEN").then(|| "correct horse".to_owned());
-    super::run(&ShapeFacts {
-        run: &run,
-        task: &subject,
-        part: part(&subject),
-        attempt_number: 2,
-        executor: &part(&subject).spec.executor,
-        model: None,
-        fallback: None,
-        escalated: None,
-        brief: "the brief",
-        timeout_max,
-        executor_env: &BTreeMap::new(),
-        profile: None,
-        unused_model: None,
-        lookup: &lookup,
-        needs: &Judged::default(),
-    })
+    let facts = start_facts(&run, &subject, &[]);
+    let fetched = Fetched::Start(StartFacts { attempt_number: 2, timeout_max, lookup: &lookup, ..facts });
+    call_with(super::run, &fetched, &Bundle::new(), &[Handed::Brief("the brief".to_owned())])
 }
 
-fn shaped(outcome: Outcome<Shaped>) -> Shaped {
-    let Next::Continue(shaped) = outcome.next else { panic!("not shaped: {outcome:?}") };
-    shaped
+fn shaped(outcome: Outcome) -> Shaped {
+    let Next::Continue(Handed::Launch(shaped)) = outcome.next else { panic!("not shaped: {outcome:?}") };
+    *shaped
 }
 
 #[test]
@@ -79,23 +66,9 @@ fn what_the_machine_lacks_refuses_the_task_with_its_code() {
     let (run, subject) = (run_of(vec![PlanTask::minimal("a")]), task(1, PlanTask::minimal("a")));
     let reason = "the input `x` does not exist".to_owned();
     let unmet = Some(Unmet { code: contract::aop::Code::FileNotFound, rule: "input_missing", reason });
-    let outcome = super::run(&ShapeFacts {
-        run: &run,
-        task: &subject,
-        part: part(&subject),
-        attempt_number: 1,
-        executor: &part(&subject).spec.executor,
-        model: None,
-        fallback: None,
-        escalated: None,
-        brief: "",
-        timeout_max: None,
-        executor_env: &BTreeMap::new(),
-        profile: None,
-        unused_model: None,
-        lookup: &|_| None,
-        needs: &Judged { unmet, warnings: Vec::new() },
-    });
+    let needs = Judged { unmet, warnings: Vec::new() };
+    let facts = StartFacts { needs: &needs, ..start_facts(&run, &subject, &[]) };
+    let outcome = call(super::run, &Fetched::Start(facts));
     assert_eq!(decisions(&outcome), ["NOT_MET: input_missing: the input `x` does not exist"]);
     assert_eq!(outcome.next, Next::Refuse("E_FILE_NOT_FOUND: the input `x` does not exist".to_owned()));
 }

@@ -1,22 +1,23 @@
 use serde_json::json;
 
 use super::*;
+use crate::pipeline::layer::{EndFacts, Fetched, Handed};
 use crate::pipeline::outcome::Next;
-use crate::pipeline::samples::{decisions, delta};
+use crate::pipeline::samples::{call, decisions, delta, verify_facts};
 
 fn returned(ended: &Ended, claim: &Claim) -> Outcome {
-    let (claims, took) = (&Claims::default(), Duration::from_secs(2));
-    let overruled = &BTreeMap::new();
-    super::run(&DelegateFacts {
+    let returned = DelegateFacts {
         number: 1,
         ended,
         claim,
-        claims,
-        took,
-        overruled,
+        claims: &Claims::default(),
+        took: Duration::from_secs(2),
+        overruled: &BTreeMap::new(),
         silences: None,
         late_ms: None,
-    })
+    };
+    let verify = verify_facts(claim, &[]);
+    call(super::run, &Fetched::End(EndFacts { returned, verify }))
 }
 
 #[test]
@@ -24,8 +25,9 @@ fn a_claim_of_success_is_recorded_as_a_claim() {
     let ended = Ended { exit_code: Some(0), ..Ended::default() };
     let outcome = returned(&ended, &Claim::Success);
     assert_eq!(decisions(&outcome), ["RETURNED: claims success after 2.0s"]);
+    assert_eq!(outcome.took, Some(Duration::from_secs(2)));
     assert_eq!(delta(&outcome), json!({"C2.Task.t1.exit_code": 0, "C2.Task.t1.claim": "success"}));
-    assert_eq!(outcome.next, Next::Continue(()));
+    assert_eq!(outcome.next, Next::Continue(Handed::Nothing));
 }
 
 #[test]
@@ -34,7 +36,7 @@ fn a_failure_is_recorded_with_its_code_and_does_not_end_the_walk() {
     let outcome = returned(&Ended { exit_code: Some(3), ..Ended::default() }, &claim);
     assert_eq!(decisions(&outcome), ["EXECUTOR_FAILED: exit 3"]);
     assert_eq!(delta(&outcome), json!({"C2.Task.t1.exit_code": 3, "C2.Task.t1.claim": "failure"}));
-    assert_eq!(outcome.next, Next::Continue(()));
+    assert_eq!(outcome.next, Next::Continue(Handed::Nothing));
 }
 
 #[test]

@@ -1,9 +1,14 @@
+use std::time::Duration;
+
 use contract::domain::check::Expects;
 use serde_json::json;
 
 use super::*;
+use crate::executor::{Claims, Ended};
+use crate::pipeline::l7_delegate::DelegateFacts;
+use crate::pipeline::layer::{EndFacts, Fetched};
 use crate::pipeline::outcome::Next;
-use crate::pipeline::samples::{decisions, delta};
+use crate::pipeline::samples::{call, decisions, delta, spent, verify_facts as facts};
 
 fn seen(passed: bool) -> CheckSeen {
     CheckSeen {
@@ -19,27 +24,18 @@ fn seen(passed: bool) -> CheckSeen {
     }
 }
 
-fn facts<'s>(claim: &'s Claim, checks: &'s [CheckSeen]) -> VerifyFacts<'s> {
-    VerifyFacts {
+fn verify(verify: VerifyFacts<'_>) -> Outcome {
+    let returned = DelegateFacts {
         number: 1,
-        claim,
-        checks,
-        checks_expected: checks.len(),
-        budget: Budget::default(),
-        attempts: 1,
-        cost: None,
-        tokens: None,
-        cost_basis: None,
-        is_half_counted: false,
-        tree_digest: Some("sha256:1"),
-        outside: None,
-        withheld: &[],
-        checkpoints: &[],
-        aborted: None,
-        findings: &[],
-        is_partial: false,
-        has_delegated: false,
-    }
+        ended: &Ended::default(),
+        claim: verify.claim,
+        claims: &Claims::default(),
+        took: Duration::ZERO,
+        overruled: &BTreeMap::new(),
+        silences: None,
+        late_ms: None,
+    };
+    call(super::run, &Fetched::End(EndFacts { returned, verify }))
 }
 
 fn failed(code: &str, message: &str) -> Verdict {
@@ -52,15 +48,15 @@ fn check_failed(message: &str) -> Verdict {
 }
 
 #[track_caller]
-fn assert_judged(facts: &VerifyFacts<'_>, decision: &str, verdict: Verdict, told: (&str, Option<f64>)) {
-    let outcome = super::run(facts);
-    assert_eq!(decisions(&outcome), [decision]);
+fn assert_judged(facts: VerifyFacts<'_>, decision: &str, verdict: Verdict, told: (&str, Option<f64>)) {
     let verified = verdict == Verdict::Done { verified: true };
     let expected = json!({"C2.Task.t1.verified": verified, "C2.Task.t1.tree_digest": facts.tree_digest});
+    let outcome = verify(facts);
+    assert_eq!(decisions(&outcome), [decision]);
     assert_eq!(delta(&outcome), expected);
-    let Next::Continue((judged, verification)) = outcome.next else { panic!("no verdict") };
-    assert_eq!(judged, verdict);
-    assert_eq!((verification.status.as_str(), verification.confidence), told);
+    let Next::Continue(Handed::Judged(judged)) = outcome.next else { panic!("no verdict") };
+    assert_eq!(judged.verdict, verdict);
+    assert_eq!((judged.verification.status.as_str(), judged.verification.confidence), told);
 }
 
 #[test]
@@ -68,7 +64,7 @@ fn checks_that_pass_make_it_done_and_verified() {
     let checks = [seen(true), seen(true)];
     let verdict = Verdict::Done { verified: true };
     assert_judged(
-        &facts(&Claim::Success, &checks),
+        facts(&Claim::Success, &checks),
         "VERIFIED: 2 of 2 checks passed",
         verdict,
         ("passed", Some(1.0)),
@@ -79,7 +75,7 @@ fn checks_that_pass_make_it_done_and_verified() {
 fn without_checks_done_is_only_claimed() {
     let verdict = Verdict::Done { verified: false };
     let decision = "CLAIMED: there is nothing to check; done is only claimed";
-    assert_judged(&facts(&Claim::Success, &[]), decision, verdict, ("unverified", None));
+    assert_judged(facts(&Claim::Success, &[]), decision, verdict, ("unverified", None));
 }
 
 #[test]
@@ -88,7 +84,7 @@ fn passed_checks_are_no_more_than_a_claim_if_something_speaks_against_it() {
     for (checks, checked) in [(&[seen(true)][..], true), (&[][..], false)] {
         let facts = VerifyFacts { withheld: &withheld, ..facts(&Claim::Success, checks) };
         let verdict = Verdict::Withheld { checked, reason: "one; two".to_owned() };
-        assert_judged(&facts, "WITHHELD: one; two", verdict, ("unverified", None));
+        assert_judged(facts, "WITHHELD: one; two", verdict, ("unverified", None));
     }
 }
 
@@ -96,7 +92,7 @@ fn passed_checks_are_no_more_than_a_claim_if_something_speaks_against_it() {
 fn a_failed_check_overturns_the_claim() {
     let message = "check `make test` failed: exit 1, expected 0";
     assert_judged(
-        &facts(&Claim::Success, &[seen(true), seen(false)]),
+        facts(&Claim::Success, &[seen(true), seen(false)]),
         &format!("OVERTURNED: check_failed: {message}"),
         check_failed(message),
         ("failed", Some(1.0)),
@@ -106,7 +102,7 @@ fn a_failed_check_overturns_the_claim() {
 #[test]
 fn a_check_that_was_not_run_has_not_passed() {
     assert_judged(
-        &VerifyFacts { checks_expected: 2, ..facts(&Claim::Success, &[seen(true)]) },
+        VerifyFacts { checks_expected: 2, ..facts(&Claim::Success, &[seen(true)]) },
         "OVERTURNED: check_failed: not every check was run",
         check_failed("not every check was run"),
         ("failed", Some(1.0)),
@@ -117,7 +113,7 @@ fn a_check_that_was_not_run_has_not_passed() {
 fn a_claimed_failure_stays_one_even_if_checks_pass() {
     let claim = Claim::Failure { code: "E_UNKNOWN".to_owned(), message: "no".to_owned() };
     let verdict = failed("E_UNKNOWN", "no");
-    assert_judged(&facts(&claim, &[seen(true)]), "FAILED: E_UNKNOWN: no", verdict, ("failed", Some(1.0)));
+    assert_judged(facts(&claim, &[seen(true)]), "FAILED: E_UNKNOWN: no", verdict, ("failed", Some(1.0)));
 }
 
 #[test]
@@ -125,9 +121,8 @@ fn work_over_its_budget_is_not_done_and_work_at_it_is() {
     let budget = Budget { cost: Some(MicroUsd(500_000)), tokens: Some(100) };
     let claim = Claim::Success;
     let judged = |cost, tokens| {
-        let facts =
-            VerifyFacts { budget, cost: Some(MicroUsd(cost)), tokens: Some(tokens), ..facts(&claim, &[]) };
-        judge(&facts)
+        let spent = spent(budget, Some(MicroUsd(cost)), Some(tokens));
+        judge(&VerifyFacts { spent, ..facts(&claim, &[]) })
     };
     assert_eq!(judged(500_000, 100), Verdict::Done { verified: false });
     for (cost, tokens) in [(500_001, 100), (500_000, 101)] {
@@ -141,7 +136,7 @@ fn work_over_its_budget_is_not_done_and_work_at_it_is() {
 
 #[test]
 fn a_layer_that_refuses_grants_nothing() {
-    let (verdict, verification) = refused("no answer");
+    let Judgment { verdict, verification } = refused("no answer");
     let (code, message) = ("E_UNKNOWN".to_owned(), "no answer".to_owned());
     assert_eq!(verdict, Verdict::Failed { code, rule: Some("refused"), message });
     assert_eq!((verification.status.as_str(), verification.confidence), ("failed", None));
@@ -157,7 +152,8 @@ fn every_verdict_has_a_code_of_aop() {
         for checks in [&[][..], &[seen(true)], &[seen(false)]] {
             for outside in [None, Some(&outside)] {
                 for (aborted, cost) in [(None, None), (Some("C"), Some(MicroUsd(1)))] {
-                    let facts = VerifyFacts { budget, cost, outside, aborted, ..facts(claim, checks) };
+                    let spent = spent(budget, cost, None);
+                    let facts = VerifyFacts { spent, outside, aborted, ..facts(claim, checks) };
                     let Verdict::Failed { code, message, .. } = judge(&facts) else { continue };
                     assert!(Code::parse(&code).is_some(), "{code}: {message}");
                 }
@@ -201,7 +197,7 @@ fn findings_and_checkpoints_are_recorded_and_decide_nothing() {
         is_partial: true,
         ..facts(&Claim::Success, &checks)
     };
-    let outcome = super::run(&facts);
+    let outcome = verify(facts);
     assert_eq!(
         decisions(&outcome),
         [

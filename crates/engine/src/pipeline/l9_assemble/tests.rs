@@ -1,8 +1,9 @@
 use contract::plan::PlanTask;
 
 use super::*;
+use crate::pipeline::layer::{Fetched, LeaveFacts};
 use crate::pipeline::outcome::Next;
-use crate::pipeline::samples::{decisions, delta, request, run_of, task};
+use crate::pipeline::samples::{call, decisions, delta, request, run_of, task};
 
 fn ended(number: i64, status: Status, evidence: Option<Evidence>) -> (Task, Vec<Attempt>) {
     let ended = Task { status, evidence, ..task(number, PlanTask::minimal(&format!("t{number}"))) };
@@ -10,13 +11,14 @@ fn ended(number: i64, status: Status, evidence: Option<Evidence>) -> (Task, Vec<
 }
 
 fn answer(run: &NewRun, tasks: &[(Task, Vec<Attempt>)], end: &End) -> (Vec<String>, FinalAnswer) {
-    let outcome = super::run(&RespondFacts { run, tasks, end });
+    let facts = LeaveFacts { run, tasks, end, stack_id: "default", branch: None, total_ms: 7 };
+    let outcome = call(super::run, &Fetched::Leave(facts));
     let told = decisions(&outcome);
     let state = delta(&outcome);
-    let Next::Continue(answer) = outcome.next else { panic!("no answer") };
+    let Next::Continue(Handed::Answer(answer)) = outcome.next else { panic!("no answer") };
     assert_eq!(state["C5.Execution.state"], json!(answer.state));
     assert_eq!(state["C5.Execution.final_signal"], answer.result["final_signal"]);
-    (told, answer)
+    (told, *answer)
 }
 
 #[track_caller]
@@ -70,6 +72,14 @@ fn a_refusal_is_an_error_reply() {
     assert_eq!(told, ["ASSEMBLED: FAILURE: not allowed"]);
     let reply = json!({"code": "REFUSED", "message": "not allowed", "retryable": false});
     assert_eq!((answer.state, answer.reply), (RunState::Failed, reply));
+}
+
+#[test]
+fn a_parked_run_can_be_continued() {
+    let tasks = [ended(1, Status::Todo, None)];
+    let (told, answer) = answer(&run_of(Vec::new()), &tasks, &End::Parked("waits for a person".to_owned()));
+    assert_eq!(told, ["ASSEMBLED: FAILURE: waits for a person"]);
+    assert_eq!((answer.state, &answer.result["reason"]), (RunState::Stopped, &json!("waits for a person")));
 }
 
 #[test]

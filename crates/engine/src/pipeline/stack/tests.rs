@@ -25,9 +25,12 @@ fn the_default_stack_is_the_contracts_standard_one() {
     assert_eq!(file.members(), Stack::standard().members());
     let stack = LayerStack::parse(DEFAULT).unwrap();
     assert_eq!((stack.id.as_str(), stack.timeout), ("default", Duration::from_mins(1)));
-    let entry: Vec<Layer> = stack.entry.iter().map(|member| member.layer).collect();
-    assert_eq!(entry, [Layer::Normalize, Layer::Identity, Layer::Route, Layer::Policy, Layer::Plan]);
-    assert_eq!(stack.audit.unwrap().id, "L10.audit.writeback");
+    let layers: Vec<Layer> = stack.nodes.iter().map(|node| node.spec.layer).collect();
+    assert_eq!(layers, Layer::ALL);
+    assert_eq!(LAYERS.map(|spec| spec.layer), Layer::ALL);
+    assert_eq!(stack.id_of(Layer::Respond), "L9.assemble.respond");
+    let repeated: Vec<Layer> = LAYERS.iter().filter(|spec| spec.is_repeated).map(|spec| spec.layer).collect();
+    assert_eq!(repeated, [Layer::Policy]);
 }
 
 #[test]
@@ -39,12 +42,12 @@ fn order_names_and_switches_come_from_the_file() {
     layers[5]["enabled"] = json!(false);
     file["defaults"]["timeout_ms"] = json!(1000);
     let stack = parse(&file).unwrap();
-    let entry: Vec<&str> = stack.entry.iter().map(|member| member.id.as_str()).collect();
+    let entry: Vec<&str> = stack.of(Stage::Enter).map(|node| node.id.as_str()).collect();
     assert_eq!(
         entry,
         ["X.own.name", "L1.identity.scope", "L3.policy.gate", "L2.route.smart", "L4.plan.decompose"]
     );
-    assert!(stack.context.is_none());
+    assert!(stack.nodes.iter().all(|node| node.spec.layer != Layer::Context));
     assert_eq!(stack.timeout, Duration::from_secs(1));
 }
 
@@ -73,9 +76,16 @@ fn a_stack_that_cannot_be_walked_is_refused_with_the_reason() {
     let again = json!({"id": "L10.again", "ref": "builtin:l10.audit"});
     twice["layers"].as_array_mut().unwrap().push(again);
     assert_refused(&twice, "`L10.again` runs L10.audit.writeback a second time");
-    let mut without = default();
-    without["layers"][8]["enabled"] = json!(false);
-    assert_refused(&without, "L8.verify.check is missing or not enabled");
+    for (index, id) in [
+        (6, "L6.shape.rewrite"),
+        (7, "L7.delegate.execute"),
+        (8, "L8.verify.check"),
+        (9, "L9.assemble.respond"),
+    ] {
+        let mut without = default();
+        without["layers"][index]["enabled"] = json!(false);
+        assert_refused(&without, &format!("{id} is missing or not enabled"));
+    }
     let mut branch = default();
     let fast = json!({"id": "BR.alert", "ref": "builtin:branch.alert_fast"});
     branch["layers"].as_array_mut().unwrap().push(fast);
