@@ -473,7 +473,7 @@ fn a_run_that_a_layer_parks_waits_in_the_store_and_is_continued() {
     let mut watcher = Watcher::new(&world, &mut on_tick);
     let ending = world.drive(default_stack(), &id, &mut watcher);
     assert!(matches!(&ending, Ending::Ended(run) if run.state == RunState::Failed), "{ending:?}");
-    assert_eq!(watcher.log, ["a started", "b started", "a failed", "b failed"]);
+    assert_eq!(watcher.log, ["a started", "a failed", "b started", "b failed"]);
     world.records(&id);
 }
 
@@ -510,7 +510,7 @@ fn an_attempt_that_a_layer_parks_is_left_to_a_person() {
     let mut watcher = Watcher::new(&world, &mut on_tick);
     let ending = world.drive(stack, &id, &mut watcher);
     assert!(matches!(&ending, Ending::Stopped(_)), "{ending:?}");
-    assert_eq!(watcher.log, ["a started", "b started", "a blocked", "b blocked"]);
+    assert_eq!(watcher.log, ["a started", "a blocked", "b started", "b blocked"]);
     let whole = show::show(&mut world.cx, id.as_str()).unwrap();
     let (task, attempts) = &whole.tasks[0];
     assert_eq!(task.blocked_reason.as_deref(), Some("too little confidence"));

@@ -2,7 +2,6 @@ use contract::domain::policy::Policy;
 use contract::plan::PlanTask;
 use serde_json::json;
 
-use super::*;
 use crate::pipeline::layer::{Handed, RunFacts};
 use crate::pipeline::outcome::Next;
 use crate::pipeline::samples::{decisions, delta, enter, facts, request, run_of};
