@@ -13,6 +13,7 @@ use std::time::Duration;
 use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::code::ErrorCode;
 use contract::domain::confinement::{GitUse, Namespace};
+use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id, Minter, mint};
 use contract::domain::limits;
 use contract::domain::policy::Policy;
@@ -23,20 +24,20 @@ use contract::domain::time::{Clock, SignedDuration, parse_signed_duration};
 use contract::domain::trust::ProjectCommands;
 use contract::intake::Executors;
 use engine::agent_program::PROGRAMS;
-use engine::host::{Door, LocalHost};
+use engine::host::{Door, LocalHost, author_environment};
 use engine::index::Index;
 use engine::inside::Inside;
 use engine::observer::Nobody;
 use engine::sandbox::{INSIDE_VARIABLE, PreparedDirectories, SandboxSettings};
 use engine::snapshots::Snapshots;
-use engine::supervisor::{LaunchSpec, Limits, Marker, ShimProgram, own_identity};
+use engine::supervisor::{LaunchSpec, Limits, Marker, ShimProgram, marked_ancestor, own_identity};
 use engine::worktree::Worktrees;
 use engine::{Observer, Settings, StopSignal};
-use ops::context::Key;
+use ops::context::{Fact, Origin, fact};
 use ops::host::{HowToWork, Installation};
 use ops::names::{self, LAST, Names};
 use ops::verb::{self, Effect, Surface, Verb};
-use ops::{Context, Error, Result};
+use ops::{Context, Error, Result, Session};
 
 use crate::app::Globals;
 use crate::clock::SystemClock;
@@ -49,11 +50,10 @@ use crate::output::{Format, Output, format_in_environment, say};
 use crate::person::Decider;
 use crate::persona::{self, Persona};
 use crate::screen::Leave;
-use crate::{env, original, person, project};
+use crate::{env, identity, original, person, project};
 
 pub(crate) use crate::identity::{
-    agent_is_required, agent_name, agent_or_user, any_key, mints_request_id, person_key, required_key,
-    user_name,
+    agent_is_required, agent_name, agent_or_user, mints_request_id, required_session, user_name,
 };
 
 /// The hidden first argument that makes this program the supervising process.
@@ -137,11 +137,7 @@ impl Door for CommandLine {
 
     /// Children that call writ find the same store.
     fn environment(&self) -> BTreeMap<OsString, OsString> {
-        let mut environment = env::inherited();
-        environment.insert("WRIT_DB".into(), self.store.clone().into_os_string());
-        // Some agents run their tools on a terminal, where verbs print text by default.
-        environment.insert("WRIT_OUTPUT".into(), "json".into());
-        environment
+        environment_of_children(&self.store)
     }
 
     fn logs(&self) -> Result<PathBuf> {
@@ -222,11 +218,6 @@ impl Door for CommandLine {
         Box::new(LiveView::new(tasks.iter(), if has_summary { Leave::Nothing } else { Leave::LastDrawn }))
     }
 
-    fn program(&self) -> Program {
-        let name = if persona::current().name() == "vybe" { ProgramName::Vybe } else { ProgramName::Writ };
-        Program { call: callable(&self.globals), name }
-    }
-
     fn project_commands(&self, directory: &Path) -> Result<Option<ProjectCommands>> {
         config::project_commands(directory)
     }
@@ -237,21 +228,6 @@ impl Door for CommandLine {
             return Err(Error::new(ErrorCode::Denied, message));
         }
         person::ask(action)
-    }
-
-    fn person(&self) -> String {
-        user_name()
-    }
-
-    fn inside(&self) -> Option<&Inside> {
-        self.inside.as_deref()
-    }
-
-    fn access_token(&self) -> Result<Option<String>> {
-        if self.inside.is_some() {
-            return Ok(None);
-        }
-        person::access_token(self.globals.token_file.as_deref())
     }
 
     fn installation(&self, store: &Path) -> Installation {
@@ -282,44 +258,103 @@ impl CommandLine {
     }
 }
 
-/// The key that a verb's contract asks for. An id that was made here is shown, so that the call can be repeated.
-pub(crate) fn key_for<V: Verb>(globals: &Globals) -> Result<Option<Key>> {
-    let key = own_key_for::<V>(globals)?;
-    if let Some(key) = &key
-        && V::FUNCTION.effect() == Effect::Once
-        && mints_request_id(globals)
-    {
-        say(&format!("request {}\n", key.request_id.as_str()));
-    }
-    Ok(key)
+fn environment_of_children(store: &Path) -> BTreeMap<OsString, OsString> {
+    let mut environment = env::inherited();
+    environment.insert("WRIT_DB".into(), store.to_owned().into_os_string());
+    // Some agents run their tools on a terminal, where verbs print text by default.
+    environment.insert("WRIT_OUTPUT".into(), "json".into());
+    environment
 }
 
-fn own_key_for<V: Verb>(globals: &Globals) -> Result<Option<Key>> {
-    Ok(match (V::FUNCTION.effect(), V::SURFACE) {
-        (Effect::Reads, _) => None,
-        (Effect::Once, Surface::Continuity) => Some(required_key(globals)?),
+/// The session that a verb's contract asks for. An id that was made here is shown, so that the call can be repeated.
+pub(crate) fn session_for<V: Verb>(globals: &Globals) -> Result<Session> {
+    let session = match (V::FUNCTION.effect(), V::SURFACE) {
+        (Effect::Reads, _) => Session::reader(),
+        (Effect::Once, Surface::Continuity) => required_session(globals)?,
         (
             Effect::Once,
             Surface::Crew | Surface::Validator | Surface::Writ | Surface::Conformance | Surface::Handler,
         )
-        | (Effect::Repeatable, _) => Some(any_key(globals)?),
-    })
+        | (Effect::Repeatable, _) => identity::any_session(globals)?,
+    };
+    if V::FUNCTION.effect() == Effect::Once && mints_request_id(globals) {
+        say(&format!("request {}\n", session.request()));
+    }
+    Ok(here(globals, session))
+}
+
+/// The session of a call whose contract asks for no identity.
+pub(crate) fn any_session(globals: &Globals) -> Result<Session> {
+    Ok(here(globals, identity::any_session(globals)?))
+}
+
+/// The session of a person's decision, whatever agent name is set.
+pub(crate) fn person_session(globals: &Globals) -> Result<Session> {
+    Ok(here(globals, identity::person_session(globals)?))
+}
+
+/// The session of a call that changes nothing.
+pub(crate) fn reader(globals: &Globals) -> Session {
+    here(globals, Session::reader())
+}
+
+/// The session, called from this process.
+pub(crate) fn here(globals: &Globals, session: Session) -> Session {
+    let token_file = globals.token_file.clone();
+    let origin = Origin {
+        attempt: Fact::new(Box::new(|| marked_ancestor().map(|marked| marked.marker.attempt))),
+        access_token: Box::new(move || person::access_token(token_file.as_deref())),
+        ..origin(globals)
+    };
+    Session { names: names_here(), origin: Arc::new(origin), ..session }
+}
+
+/// The session of the program in a sandbox, which is known by its task.
+pub(crate) fn session_inside(globals: &Globals, inside: &Inside) -> Session {
+    let origin = Origin {
+        attempt: fact(inside.attempt.clone()),
+        ceiling: Some(inside.ceiling.clone()),
+        ..origin(globals)
+    };
+    Session { names: names_here(), origin: Arc::new(origin), ..Session::reader() }
+}
+
+fn origin(globals: &Globals) -> Origin {
+    let (named, store) = (globals.clone(), globals.clone());
+    let program = move || {
+        let name = if persona::current().name() == "vybe" { ProgramName::Vybe } else { ProgramName::Writ };
+        Program { call: callable(&named), name }
+    };
+    let environment = move || match store_path(&store) {
+        Ok(path) => author_environment(environment_of_children(&absolute(path))),
+        // Without a store nothing is submitted.
+        Err(_) => AuthorEnvironment::default(),
+    };
+    Origin {
+        person: user_name(),
+        program: Fact::new(Box::new(program)),
+        environment: Fact::new(Box::new(environment)),
+        ..Origin::default()
+    }
 }
 
 /// Calls a verb under the key that its contract asks for, and returns its answer.
 pub(crate) fn call<V: Verb>(globals: &Globals, request: &V::Request) -> Result<V::Answer> {
-    let key = key_for::<V>(globals)?;
+    let session = session_for::<V>(globals)?;
     match inside::socket(globals) {
-        Some(socket) => inside::call::<V>(&socket, key.as_ref(), request),
-        None => called::<V>(&mut open(globals)?, key.as_ref(), request),
+        Some(socket) => inside::call::<V>(&socket, &session, request),
+        None => called::<V>(&mut open(globals)?, &session, request),
     }
 }
 
 /// Calls the verb, with the run that `@last` means in the place of that name.
-fn called<V: Verb>(cx: &mut Context, key: Option<&Key>, request: &V::Request) -> Result<V::Answer> {
+fn called<V: Verb>(cx: &mut Context, session: &Session, request: &V::Request) -> Result<V::Answer> {
     let is_used = std::env::args_os().any(|word| word == LAST || word == "--run=@last");
-    let reply =
-        if is_used { names::last::call::<V>(cx, key, request) } else { verb::call::<V>(cx, key, request) };
+    let reply = if is_used {
+        names::last::call::<V>(cx, session, request)
+    } else {
+        verb::call::<V>(cx, session, request)
+    };
     Ok(reply?.answer)
 }
 
@@ -329,14 +364,13 @@ pub(crate) fn call_on<V: Verb>(
     globals: &Globals,
     request: &V::Request,
 ) -> Result<V::Answer> {
-    let key = key_for::<V>(globals)?;
-    called::<V>(cx, key.as_ref(), request)
+    called::<V>(cx, &session_for::<V>(globals)?, request)
 }
 
 /// The same for verbs that copy or judge what is there: a store made by them would be an answer to a mistyped path.
 pub(crate) fn call_existing<V: Verb>(globals: &Globals, request: &V::Request) -> Result<V::Answer> {
-    let key = key_for::<V>(globals)?;
-    Ok(verb::call::<V>(&mut open_existing(globals)?, key.as_ref(), request)?.answer)
+    let session = session_for::<V>(globals)?;
+    Ok(verb::call::<V>(&mut open_existing(globals)?, &session, request)?.answer)
 }
 
 /// Calls a verb and prints its answer: the document for programs, `text` for people.
@@ -359,11 +393,11 @@ pub(crate) fn answer_decided<V: Verb>(
     text: impl FnOnce(&V::Answer) -> String,
 ) -> Result<ExitCode> {
     let globals = &decider.globals(globals);
-    let key = person_key(globals)?;
+    let session = person_session(globals)?;
     if mints_request_id(globals) {
-        say(&format!("request {}\n", key.request_id.as_str()));
+        say(&format!("request {}\n", session.request()));
     }
-    let answer = called::<V>(&mut open(globals)?, Some(&key), request)?;
+    let answer = called::<V>(&mut open(globals)?, &session, request)?;
     Ok(output.answer(&answer, || text(&answer)))
 }
 
@@ -400,9 +434,8 @@ fn open_at(path: &Path, door: CommandLine) -> Result<Context> {
     let door = Box::new(door);
     let host = LocalHost { launcher: Arc::new(shim()), door };
     let clock = Arc::new(SystemClock::new());
-    let mut cx = Context::open(path, clock, Box::new(RandomIds), Rc::new(host))?;
+    let cx = Context::open(path, clock, Box::new(RandomIds), Rc::new(host))?;
     cx.is_one_call();
-    cx.understand_names(names_here());
     if let Some(wait) = persona::current().busy_wait() {
         cx.wait_at_most(wait)?;
     }

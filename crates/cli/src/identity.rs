@@ -1,12 +1,11 @@
-//! Who calls, and under which key a retry of the call is recognized.
+//! Who calls, and under which request id a retry of the call is recognized.
 
 use contract::domain::code::ErrorCode;
 use contract::domain::id::{Id, Minter, Request, mint};
 use contract::domain::principal::Principal;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::time::Clock;
-use ops::context::Key;
-use ops::{Caller, Error, Result};
+use ops::{Caller, Error, Result, Session};
 
 use crate::app::Globals;
 use crate::clock::SystemClock;
@@ -41,10 +40,10 @@ fn needs_request_id(globals: &Globals) -> bool {
     }
 }
 
-/// The key of a continuity mutation: its contract requires both parts of programs, and a person needs neither.
-pub(crate) fn required_key(globals: &Globals) -> Result<Key> {
+/// The session of a continuity mutation: its contract requires both parts of programs, and a person needs neither.
+pub(crate) fn required_session(globals: &Globals) -> Result<Session> {
     if !needs_request_id(globals) {
-        return any_key(globals);
+        return any_session(globals);
     }
     let agent = agent_name(globals).ok_or_else(agent_is_required)?;
     let request = given_request(globals).ok_or_else(|| {
@@ -53,11 +52,11 @@ pub(crate) fn required_key(globals: &Globals) -> Result<Key> {
         Error::new(ErrorCode::InvalidInput, message)
     })?;
     let caller = Caller::agent(Agent::parse(&agent).map_err(invalid)?);
-    Ok(Key { caller, request_id: RequestId::parse(&request).map_err(invalid)? })
+    Ok(Session::new(caller, RequestId::parse(&request).map_err(invalid)?))
 }
 
-/// The key of any other mutation: a person needs no identity, and a request id is made where none was given.
-pub(crate) fn any_key(globals: &Globals) -> Result<Key> {
+/// The session of any other mutation: a person needs no identity, and a request id is made where none was given.
+pub(crate) fn any_session(globals: &Globals) -> Result<Session> {
     let caller = match agent_name(globals) {
         Some(name) => Caller::agent(Agent::parse(&name).map_err(invalid)?),
         None => unnamed_caller()?,
@@ -70,7 +69,7 @@ pub(crate) fn any_key(globals: &Globals) -> Result<Key> {
             RequestId::parse(minted.as_str()).map_err(invalid)?
         }
     };
-    Ok(Key { caller, request_id })
+    Ok(Session::new(caller, request_id))
 }
 
 /// Who calls without an agent's name: the program of a task that an engine started, or else the person.
@@ -81,10 +80,10 @@ fn unnamed_caller() -> Result<Caller> {
     }
 }
 
-/// The key of a person's decision, whatever agent name is set.
-pub(crate) fn person_key(globals: &Globals) -> Result<Key> {
-    let key = any_key(&Globals { agent: None, ..globals.clone() })?;
-    Ok(Key { caller: Caller::human(Agent::parse(&user_name()).map_err(invalid)?), ..key })
+/// The session of a person's decision, whatever agent name is set.
+pub(crate) fn person_session(globals: &Globals) -> Result<Session> {
+    let session = any_session(&Globals { agent: None, ..globals.clone() })?;
+    Ok(Session { caller: Caller::human(Agent::parse(&user_name()).map_err(invalid)?), ..session })
 }
 
 /// The name of the person who calls.

@@ -7,12 +7,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
+use contract::domain::request::RequestId;
 use contract::json::Value;
 use engine::StopSignal;
 use engine::inside::{Inside, SOCKET_VARIABLE, TaskDoor, TaskDoors, connect};
-use ops::context::Key;
 use ops::verb::Verb;
-use ops::{Error, Result};
+use ops::{Error, Result, Session};
 use server::{Asked, Doors, Job, OpenDoor, REQUEST_ID};
 use signal_hook::consts::SIGTERM;
 
@@ -38,11 +38,11 @@ pub(crate) fn own_task(globals: &Globals) -> Option<String> {
 }
 
 /// Calls a verb over the socket. The engine's process outside answers, with the task as the caller.
-pub(crate) fn call<V: Verb>(socket: &Path, key: Option<&Key>, request: &V::Request) -> Result<V::Answer> {
+pub(crate) fn call<V: Verb>(socket: &Path, session: &Session, request: &V::Request) -> Result<V::Answer> {
     let wait = if V::NAME == ops::run::submit::Submit::NAME { RUN_WAIT_MAX } else { ANSWER_WAIT_MAX };
     let body = serde_json::to_vec(request)
         .map_err(|error| Error::new(ErrorCode::Bug, format!("a request has no JSON form: {error}")))?;
-    let request_id = key.map(|key| key.request_id.as_str());
+    let request_id = session.request_id.as_ref().map(RequestId::as_str);
     let answer = ask(socket, (V::NAME, &body), request_id, wait).map_err(|error| {
         let message = format!("could not call writ outside the sandbox: {error}");
         Error::new(ErrorCode::StoreUnavailable, message)
@@ -138,10 +138,11 @@ fn job(globals: &Globals, caller: &Arc<Inside>, asked: Asked) -> Job {
     let stop = StopSignal::default();
     let (globals, caller, abandoned) = (globals.clone(), caller.clone(), stop.clone());
     let work = move || {
+        let session = host::session_inside(&globals, &caller);
         let mut cx = host::open_for_inside(&globals, caller.clone(), stop)?;
         let Asked { operation, request, request_id } = asked;
         let called = (operation.as_str(), request);
-        Ok(ops::inside::call(&mut cx, &caller.task, called, request_id.as_deref())?.answer)
+        Ok(ops::inside::call(&mut cx, &session, &caller.task, called, request_id.as_deref())?.answer)
     };
     // A run that was started is stopped as if by a signal, and can be continued.
     Job { work: Box::new(work), abandon: Box::new(move || abandoned.raise(SIGTERM)) }

@@ -350,7 +350,7 @@ impl<'d> Dispatcher<'d> {
 
     /// Reads a task again after it was changed, and keeps the board in step.
     pub(crate) fn refresh(&mut self, task: usize) -> Result<()> {
-        let fresh = ops::task::get::get(self.cx, self.tasks[task].id.as_str())?;
+        let fresh = ops::task::get::by_id(self.cx, self.tasks[task].id.as_str())?;
         self.board.set_status(task, fresh.status);
         self.board.set_priority(task, Priority::from_number(fresh.priority));
         self.tasks[task] = fresh;
@@ -494,7 +494,7 @@ impl<'d> Dispatcher<'d> {
         self.hear_escalations()?;
         let ids: Vec<usize> = self.live.keys().copied().collect();
         for task in ids {
-            let stored = ops::task::get::get(self.cx, self.tasks[task].id.as_str())?;
+            let stored = ops::task::get::by_id(self.cx, self.tasks[task].id.as_str())?;
             if stored.status == Status::Canceled
                 && let Some(live) = self.live.get_mut(&task)
             {

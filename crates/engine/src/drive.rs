@@ -143,7 +143,7 @@ fn patience(tasks: &[Task], settings: &Settings) -> Duration {
 }
 
 fn work(mut parts: EngineParts<'_>, mut run: Run, stack: LayerStack) -> Result<Ending> {
-    let whole = show::show(parts.cx, run.asked.id.as_str())?;
+    let whole = show::by_id(parts.cx, &run.asked.id)?;
     // The layers look at the whole plan; the run's row has only its head.
     let specs = whole.tasks.iter().filter_map(|(task, _)| task.part.as_ref());
     run.asked.plan.tasks = specs.map(|part| part.spec.clone()).collect();

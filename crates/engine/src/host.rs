@@ -5,18 +5,17 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::attempt::AttemptId;
 use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
-use contract::domain::confinement::{Ceiling, SandboxMode};
+use contract::domain::confinement::SandboxMode;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::pins::Digests;
 use contract::domain::policy::Policy;
 use contract::domain::principal::Action;
-use contract::domain::process::{Holder, Remains};
+use contract::domain::process::Remains;
 use contract::domain::retention::Retention;
 use contract::domain::rollback::{Direction, FileResult};
 use contract::domain::run::{Owner, Run, RunId};
@@ -37,7 +36,6 @@ use ops::{Context, Error, Result};
 use crate::audit_files::Replace;
 use crate::git::{Git, Runner};
 use crate::index::{How, Index, Look};
-use crate::inside::Inside;
 use crate::launcher::{Launcher, RunError, ask};
 use crate::observer::{Nobody, Observer};
 use crate::sandbox::{SandboxSettings, Wanted};
@@ -84,10 +82,6 @@ pub trait Door {
     fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings>;
     /// Who is told about the progress of a run.
     fn observer(&self, run: &Run, tasks: &[Task]) -> Box<dyn Observer>;
-    /// How a shell calls this program.
-    fn program(&self) -> Program {
-        Program { call: "writ".to_owned(), name: ProgramName::Writ }
-    }
     /// The commands in the `.writ/` of the nearest project at or above this directory.
     fn project_commands(&self, _: &Path) -> Result<Option<ProjectCommands>> {
         Ok(None)
@@ -96,18 +90,6 @@ pub trait Door {
     fn ask_person(&self, _: &Action) -> Result<String> {
         Err(Error::new(ErrorCode::Denied, "a person has to decide this, and there is no terminal here")
             .hint("run the command in a terminal"))
-    }
-    /// The name of the person whose account this is.
-    fn person(&self) -> String {
-        "user".to_owned()
-    }
-    /// The access token that the caller presented, if one was.
-    fn access_token(&self) -> Result<Option<String>> {
-        Ok(None)
-    }
-    /// The task from inside which the calls come; `None` if they come from outside any sandbox.
-    fn inside(&self) -> Option<&Inside> {
-        None
     }
     /// How this installation is set up around the store at this path.
     fn installation(&self, store: &Path) -> Installation {
@@ -144,6 +126,14 @@ impl Door for PlainDoor {
     fn observer(&self, _: &Run, _: &[Task]) -> Box<dyn Observer> {
         Box::new(Nobody)
     }
+}
+
+/// What is stored of an environment with what its owner submits.
+pub fn author_environment(all: BTreeMap<OsString, OsString>) -> AuthorEnvironment {
+    let text = |value: OsString| value.into_string().ok();
+    AuthorEnvironment::of(
+        all.into_iter().filter_map(|(name, value)| Some((name.into_string().ok()?, text(value)))),
+    )
 }
 
 /// A snapshot of more files says that it is partial.
@@ -235,23 +225,6 @@ impl Host for LocalHost {
         crate::verify::pinned::digests(&self.door.index(), Path::new(root), paths.iter().copied())
     }
 
-    fn author_environment(&self) -> AuthorEnvironment {
-        let text = |value: OsString| value.into_string().ok();
-        let all = self.door.environment().into_iter();
-        AuthorEnvironment::of(all.filter_map(|(name, value)| Some((name.into_string().ok()?, text(value)))))
-    }
-
-    fn calling_attempt(&self) -> Option<Id<Attempt>> {
-        match self.door.inside() {
-            Some(inside) => inside.attempt.clone(),
-            None => crate::supervisor::marked_ancestor().map(|marked| marked.marker.attempt),
-        }
-    }
-
-    fn ceiling(&self) -> Option<Ceiling> {
-        self.door.inside().map(|inside| inside.ceiling.clone())
-    }
-
     fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Result<Vec<CheckSeen>> {
         // A configuration that cannot be read was refused before; the strictest mode is the safe answer here.
         let policy = self
@@ -285,14 +258,6 @@ impl Host for LocalHost {
 
     fn ask_person(&self, action: &Action) -> Result<String> {
         self.door.ask_person(action)
-    }
-
-    fn person(&self) -> String {
-        self.door.person()
-    }
-
-    fn access_token(&self) -> Result<Option<String>> {
-        self.door.access_token()
     }
 
     fn write_worklog(
@@ -349,14 +314,6 @@ impl Host for LocalHost {
 
     fn writers_of(&self, store: &Path) -> Vec<Owner> {
         crate::supervisor::writers_of(store)
-    }
-
-    fn ancestor(&self, programs: &[&str]) -> Option<Holder> {
-        crate::ancestor::find(programs)
-    }
-
-    fn program(&self) -> Program {
-        self.door.program()
     }
 
     fn installation(&self, store: &Path) -> Installation {

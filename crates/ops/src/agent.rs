@@ -9,7 +9,7 @@ use contract::domain::time::Lease;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Caller, Context, Key};
+use crate::context::{Caller, Context, Session};
 use crate::error::Result;
 use crate::once::Reply;
 use crate::record::EventWriter;
@@ -56,8 +56,8 @@ pub(crate) fn focus_message(task: Option<&TaskId>) -> String {
 }
 
 /// Gives back every claim of an agent that ends its session.
-pub fn leave(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    cx.once(key, Leave::NAME, request, |work| {
+pub fn leave(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
+    cx.once(session, Leave::NAME, request, |work| {
         let agent = work.caller.agent.clone();
         let mut released = Vec::new();
         for mut task in work.tx.claimed_by(agent.as_str(), work.now)? {

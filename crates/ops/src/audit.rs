@@ -25,7 +25,7 @@ impl Verb for ReadTip {
     const SURFACE: Surface = Surface::Writ;
     type Request = TipRequest;
     type Answer = report::Tip;
-    const FUNCTION: Function<Self> = Function::Reads(|cx, _| Ok(tip(cx)?.into()));
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, _| Ok(tip(cx)?.into()));
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

@@ -25,7 +25,7 @@ use contract::plan::PlanTask;
 use serde_json::json;
 use store::{Store, Tx};
 
-use crate::context::{Caller, Context};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::host::{CheckJob, too_short_of};
 use crate::policy;
@@ -272,10 +272,10 @@ fn run(cx: &mut Context, plan: &CheckPlan) -> Result<Checked> {
 }
 
 /// The same where a failed check refuses the request. The agent keeps what it has claimed meanwhile.
-pub(crate) fn passed_checks(cx: &mut Context, caller: &Caller, task: &Task) -> Result<Checked> {
+pub(crate) fn passed_checks(cx: &mut Context, session: &Session, task: &Task) -> Result<Checked> {
     let Some(plan) = plan_for(cx, task)? else { return Ok(Checked::default()) };
-    let by = Some(cx.author(caller)?);
-    let checked = Checked { by, ..keeping_claims(cx, &caller.agent, |cx| run(cx, &plan))? };
+    let by = Some(cx.author(session)?);
+    let checked = Checked { by, ..keeping_claims(cx, &session.caller.agent, |cx| run(cx, &plan))? };
     let Some(failed) = first_failed(&checked.seen) else { return Ok(checked) };
     let details = json!({
         "rule": "check_failed",

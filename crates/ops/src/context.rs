@@ -2,8 +2,12 @@
 
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
+use contract::continuity::brief::{Program, ProgramName};
+use contract::domain::attempt::AttemptId;
+use contract::domain::confinement::Ceiling;
+use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::Minter;
 use contract::domain::limits;
 use contract::domain::principal::Principal;
@@ -21,7 +25,6 @@ pub struct Context {
     pub(crate) store: Store,
     pub(crate) clock: SharedClock,
     pub(crate) ids: Box<dyn Minter>,
-    pub(crate) names: Names,
     /// What the caller wrote for the run, where the request that the verb gets has the run's id instead.
     pub(crate) run_as_written: Option<&'static str>,
     host: Rc<dyn Host>,
@@ -81,19 +84,86 @@ impl Caller {
     }
 }
 
-/// Who calls, and under which key a retry is recognized.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Key {
+/// Who calls, what names mean to the caller, and what its door knows about it: one value for each call.
+#[derive(Clone)]
+pub struct Session {
     pub caller: Caller,
-    pub request_id: RequestId,
+    /// Under which a retry is recognized. Verbs that only read need none.
+    pub request_id: Option<RequestId>,
+    pub names: Names,
+    pub origin: Arc<Origin>,
+}
+
+/// The process that a call comes from. What costs something to find out is read when it is first needed.
+pub struct Origin {
+    /// The name of the person whose account this is.
+    pub person: String,
+    /// How a shell of the caller calls this program, for commands that are printed to agents.
+    pub program: Fact<Program>,
+    /// The attempt that the call comes from, where an engine started the caller or one of its ancestors.
+    pub attempt: Fact<Option<AttemptId>>,
+    /// The environment, as far as it is stored with what the caller submits.
+    pub environment: Fact<AuthorEnvironment>,
+    /// The access token that the caller presents.
+    pub access_token: Box<dyn Fn() -> Result<Option<String>> + Send + Sync>,
+    /// What the caller can pass on to a run that it starts; `None` outside sandboxes.
+    pub ceiling: Option<Ceiling>,
+}
+
+/// A value that is computed when it is first used.
+pub type Fact<T> = LazyLock<T, Box<dyn FnOnce() -> T + Send>>;
+
+/// A fact that is known already.
+pub fn fact<T: Send + 'static>(value: T) -> Fact<T> {
+    LazyLock::new(Box::new(move || value))
+}
+
+/// A caller about which nothing is known but its name.
+impl Default for Origin {
+    fn default() -> Self {
+        Self {
+            person: "user".to_owned(),
+            program: fact(Program { call: "writ".to_owned(), name: ProgramName::Writ }),
+            attempt: fact(None),
+            environment: fact(AuthorEnvironment::default()),
+            access_token: Box::new(|| Ok(None)),
+            ceiling: None,
+        }
+    }
+}
+
+impl Session {
+    /// A call of which only the caller and the request id are known.
+    pub fn new(caller: Caller, request_id: RequestId) -> Self {
+        let (names, origin) = (Names::default(), Arc::default());
+        Self { caller, request_id: Some(request_id), names, origin }
+    }
+
+    /// A call that changes nothing.
+    pub fn reader() -> Self {
+        let user = Agent::parse("user").expect("BUG: a fixed name");
+        let (names, origin) = (Names::default(), Arc::default());
+        Self { caller: Caller::human(user), request_id: None, names, origin }
+    }
+
+    /// The request id; empty without one.
+    pub fn request(&self) -> &str {
+        self.request_id.as_ref().map(RequestId::as_str).unwrap_or_default()
+    }
+
+    /// The same caller under another request id.
+    #[must_use]
+    pub fn under(&self, request_id: RequestId) -> Self {
+        Self { request_id: Some(request_id), ..self.clone() }
+    }
 }
 
 impl Context {
     /// Who answers for checks that the caller writes, or for work that it calls done. Every name that an executor takes is
     /// the executor: else it could write checks under one name and pass them under another.
-    pub(crate) fn author(&mut self, caller: &Caller) -> Result<Agent> {
-        let Some(attempt) = self.host.calling_attempt() else { return Ok(caller.agent.clone()) };
-        let task = self.store.read()?.task_of_attempt(&attempt)?;
+    pub(crate) fn author(&mut self, session: &Session) -> Result<Agent> {
+        let Some(attempt) = &*session.origin.attempt else { return Ok(session.caller.agent.clone()) };
+        let task = self.store.read()?.task_of_attempt(attempt)?;
         // Commands of loops and workers are in no journal.
         let name = task.map_or_else(|| attempt.to_string(), |task| Principal::Executor(task).name());
         Ok(Agent::parse(&name).expect("BUG: the names of principals are bounded"))
@@ -102,18 +172,13 @@ impl Context {
     /// Opens the store at `path`, making it on first use.
     pub fn open(path: &Path, clock: SharedClock, ids: Box<dyn Minter>, host: Rc<dyn Host>) -> Result<Self> {
         let store = Store::open(path, clock.now().at)?;
-        Ok(Self { store, clock, ids, names: Names::default(), run_as_written: None, host })
+        Ok(Self { store, clock, ids, run_as_written: None, host })
     }
 
     /// Counts everything that this context does as one call: only events from before it confirm the time to it, and what
     /// no earlier event confirms is not deleted.
     pub fn is_one_call(&self) {
         self.store.use_witness(Witness::Whole(None));
-    }
-
-    /// How names of tasks and runs are understood from now on.
-    pub fn understand_names(&mut self, names: Names) {
-        self.names = names;
     }
 
     /// The machine, for verbs that look at it between their transactions. Borrows the whole context, so that it

@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use store::Tx;
 
-use crate::context::{Caller, Context, Key};
+use crate::context::{Caller, Context, Session};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::{About, EventWriter, stream_of};
@@ -50,7 +50,7 @@ impl Context {
     /// the stored answer without another question.
     pub(crate) fn decide_once<R, A, P>(
         &mut self,
-        key: &Key,
+        session: &Session,
         (operation, request): (&str, &R),
         prepare: impl FnOnce(&mut Context) -> Result<P>,
         act: impl FnOnce(&mut EventWriter<'_, '_>, P) -> Result<A>,
@@ -59,8 +59,8 @@ impl Context {
         R: Serialize,
         A: Serialize + DeserializeOwned,
     {
-        let prepared = if self.was_answered(key)? { None } else { Some(prepare(self)?) };
-        self.once(key, operation, request, |work| {
+        let prepared = if self.was_answered(session)? { None } else { Some(prepare(self)?) };
+        self.once(session, operation, request, |work| {
             let pruned =
                 || Error::new(ErrorCode::Busy, "the stored answer of this request was pruned meanwhile");
             act(work, prepared.ok_or_else(|| pruned().hint("repeat the call"))?)
@@ -69,14 +69,19 @@ impl Context {
 
     /// A person's decision for this action. Refused if there is neither a person at a terminal who confirms it nor a
     /// token that permits it.
-    pub(crate) fn decision(&mut self, action: Action) -> Result<Decision> {
-        self.decision_by(Decider::PersonOrToken, action)
+    pub(crate) fn decision(&mut self, session: &Session, action: Action) -> Result<Decision> {
+        self.decision_by(session, Decider::PersonOrToken, action)
     }
 
-    pub(crate) fn decision_by(&mut self, decider: Decider, action: Action) -> Result<Decision> {
+    pub(crate) fn decision_by(
+        &mut self,
+        session: &Session,
+        decider: Decider,
+        action: Action,
+    ) -> Result<Decision> {
         let host = self.host();
         if decider == Decider::PersonOrToken
-            && let Some(text) = host.access_token()?
+            && let Some(text) = (session.origin.access_token)()?
         {
             let secret =
                 Secret::parse(&text).ok_or_else(|| not_permitted("the token", NotPermitted::Unknown))?;
@@ -90,7 +95,7 @@ impl Context {
                 .details(json!({"rule": "not_confirmed"}))
                 .hint("type the digits that are shown with the action to confirm it"));
         }
-        let person = Agent::parse(&host.person())
+        let person = Agent::parse(&session.origin.person)
             .map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))?;
         let caller = Caller::of(&Principal::Person(person));
         Ok(Decision { caller, action, basis: Basis::Person })

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::Stream;
 
-use crate::context::{Caller, Context, Key};
+use crate::context::{Caller, Context, Session};
 use crate::error::{Error, Result};
 use crate::host::HostView;
 use crate::once::{Reply, kept_since};
@@ -95,9 +95,9 @@ impl Answer {
 }
 
 /// One bounded piece of the work on all streams. Call again with the answer's `next` until there is none.
-pub fn gc(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn gc(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     check(&request.retention)?;
-    cx.once(key, all::Gc::NAME, request, |work| piece(work, request))
+    cx.once(session, all::Gc::NAME, request, |work| piece(work, request))
 }
 
 /// What [`gc`] would do. Writes nothing.
@@ -129,13 +129,13 @@ pub fn files_cutoff(cx: &mut Context, retention: &Retention) -> Result<Timestamp
 /// One bounded call for one project, or for what is outside of projects: what hooks do when a session pauses or ends.
 pub fn maintain(
     cx: &mut Context,
-    key: &Key,
+    session: &Session,
     project_id: Option<&str>,
     retention: &Retention,
 ) -> Result<Reply<Answer>> {
     check(retention)?;
     let request = serde_json::json!({"project_id": project_id, "retention": retention});
-    cx.once(key, "store.maintain", &request, |work| {
+    cx.once(session, "store.maintain", &request, |work| {
         let mut answer = Answer::default();
         let stream = stream_of(project_id);
         if let Some(extent) = work.tx.stream_extent(&stream.name())? {

@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{Store, Tx};
 
-use crate::context::{Caller, Context};
+use crate::context::{Context, Session};
 use crate::crew::denial::deny;
 use crate::crew::ledger_state::{find_task, reference};
 use crate::crew::token;
@@ -57,18 +57,18 @@ pub struct Answer {
 }
 
 /// Renews the lease of a task's locks. Updates rows and appends no event. A heartbeat after the timeout is refused.
-pub fn send(cx: &mut Context, _: &Caller, request: &Request) -> Result<Answer> {
+pub fn send(cx: &mut Context, session: &Session, request: &Request) -> Result<Answer> {
     match request.token {
         Some(token) => beat(&mut cx.store, &*cx.clock, request, |tx, task| token::genuine(tx, task, token)),
-        None => sign_of_life(cx, request),
+        None => sign_of_life(cx, session, request),
     }
 }
 
 /// The heartbeat of the program that an engine runs for the task.
-fn sign_of_life(cx: &mut Context, request: &Request) -> Result<Answer> {
+fn sign_of_life(cx: &mut Context, session: &Session, request: &Request) -> Result<Answer> {
     let name = reference(&request.task)?;
     let (_, task) = find_task(&cx.store.read()?, &request.run, &name)?;
-    let Some(attempt) = crate::task::calling_attempt(cx, task.id.as_str())? else {
+    let Some(attempt) = crate::task::calling_attempt(cx, session, task.id.as_str())? else {
         return Err(Error::required("token").hint("`writ assignment issue` printed it"));
     };
     let tx = cx.store.begin()?;

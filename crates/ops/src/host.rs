@@ -9,18 +9,17 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use contract::continuity::brief::Program;
 use contract::domain::attempt::{AttemptId, Taken};
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::code::ErrorCode;
-use contract::domain::confinement::{Ceiling, Namespace};
+use contract::domain::confinement::Namespace;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::pins::Digests;
 use contract::domain::policy::Policy;
 use contract::domain::principal::Action;
-use contract::domain::process::{Holder, Remains};
+use contract::domain::process::Remains;
 use contract::domain::retention::Retention;
 use contract::domain::rollback::{Direction, FileResult};
 use contract::domain::run::{Owner, RunId};
@@ -90,14 +89,6 @@ pub trait Host {
     /// Digests of the files and directories at these paths, seen from the root; `contract::domain::pins` says what
     /// stands where there is none.
     fn digests(&self, root: &str, paths: &[&str]) -> Digests;
-    /// The caller's environment, as far as it is stored with what they submit.
-    fn author_environment(&self) -> AuthorEnvironment;
-    /// The attempt that the call comes from, where an engine started the caller or one of its ancestors.
-    fn calling_attempt(&self) -> Option<Id<Attempt>>;
-    /// What the caller can pass on to a run that it starts; `None` if it is in no sandbox.
-    fn ceiling(&self) -> Option<Ceiling> {
-        None
-    }
     /// Runs checks one after the other and stops at the first that fails.
     fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Result<Vec<CheckSeen>>;
     /// The commands in the `.writ/` of the nearest project at or above this directory.
@@ -105,10 +96,6 @@ pub trait Host {
     /// Shows an action to the person at the terminal, with the digits that confirm it, and returns what they typed. An
     /// error where there is no terminal, or where an agent is asking.
     fn ask_person(&self, action: &Action) -> Result<String>;
-    /// The name of the person whose account this is.
-    fn person(&self) -> String;
-    /// The access token that the caller presented, if one was.
-    fn access_token(&self) -> Result<Option<String>>;
     /// Brings a worklog's file to what `wanted` gives. `wanted` is called while nobody else writes the file.
     fn write_worklog(
         &self,
@@ -135,11 +122,6 @@ pub trait Host {
     fn pid_here(&self, owner: &Owner) -> Option<u32> {
         Some(owner.pid)
     }
-    /// The nearest ancestor of this process that runs one of these programs, such as `claude`. Agents run their hooks
-    /// and tools under shells that end at once, so the parent alone says nothing.
-    fn ancestor(&self, programs: &[&str]) -> Option<Holder>;
-    /// How a shell calls this program, for commands that are printed to agents.
-    fn program(&self) -> Program;
     /// How this installation is set up around the store at this path.
     fn installation(&self, store: &Path) -> Installation;
     /// This process, as the store records the owner of a run or the holder of a lock.
@@ -432,7 +414,6 @@ enum Question {
     FoldsCase { root: String },
     IsDirectory { root: String, path: String },
     Liveness(Owner),
-    AuthorEnvironment,
     Remains(Owner),
     Left(Unrecorded),
 }
@@ -445,7 +426,6 @@ pub struct HostView {
     folds_case: BTreeMap<String, bool>,
     directories: BTreeMap<(String, String), bool>,
     owners: BTreeMap<Owner, Liveness>,
-    environment: Option<AuthorEnvironment>,
     /// With the pid by which the engine is known here.
     remains: BTreeMap<Owner, (Remains, Option<u32>)>,
     left: BTreeMap<AttemptId, Option<String>>,
@@ -478,10 +458,6 @@ impl HostView {
     pub fn liveness(&self, owner: &Owner) -> Result<Liveness> {
         let known = self.owners.get(owner).copied();
         known.ok_or_else(|| self.want([Question::Liveness(owner.clone())]))
-    }
-
-    pub fn author_environment(&self) -> Result<&AuthorEnvironment> {
-        self.environment.as_ref().ok_or_else(|| self.want([Question::AuthorEnvironment]))
     }
 
     /// What is left of an engine. The host ends what a dead one left behind before it answers.
@@ -531,7 +507,6 @@ impl HostView {
                     let is = host.is_directory(&root, &path);
                     self.directories.insert((root, path), is);
                 }
-                Question::AuthorEnvironment => self.environment = Some(host.author_environment()),
                 Question::Liveness(owner) => {
                     let liveness = host.liveness(&owner);
                     self.owners.insert(owner, liveness);

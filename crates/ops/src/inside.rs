@@ -9,7 +9,7 @@ use contract::domain::run::RunId;
 use contract::domain::task::TaskId;
 use contract::json::{Map, Value, json};
 
-use crate::context::{Caller, Context, Key};
+use crate::context::{Caller, Context, Session};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::verb::Verb;
@@ -49,15 +49,21 @@ const ABOUT_DOCUMENTS: [&str; 6] = [
     document::plan::PlanSchema::NAME,
 ];
 
-/// Calls a verb for the task's program. A request that changes something without an id of its own gets a new one.
+/// Calls a verb for the task's program, from where `session` says. A request that changes something without an id of its own gets a new one.
 pub fn call(
     cx: &mut Context,
+    session: &Session,
     caller: &InsideTask,
     (verb, request): (&str, Value),
     request_id: Option<&str>,
 ) -> Result<Reply<Value>> {
     let entry = registry::find(verb).ok_or_else(|| Error::not_found("operation", verb))?;
     let request = caller.permitted(entry.name, request)?;
+    let caller = caller.caller();
+    let session = Session { caller, ..session.clone() };
+    if !entry.effect.mutates() {
+        return (entry.call)(cx, &Session { request_id: None, ..session }, request);
+    }
     let request_id = match request_id {
         Some(text) => text.to_owned(),
         None => {
@@ -70,8 +76,7 @@ pub fn call(
         Error::new(ErrorCode::InvalidInput, error.to_string())
     };
     let request_id = RequestId::parse(&request_id).map_err(invalid)?;
-    let key = Key { caller: caller.caller(), request_id };
-    (entry.call)(cx, Some(&key), request)
+    (entry.call)(cx, &session.under(request_id), request)
 }
 
 impl InsideTask {

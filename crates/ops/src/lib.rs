@@ -54,7 +54,7 @@ mod once;
 mod record;
 
 pub use checking::pinnable;
-pub use context::{Caller, Context};
+pub use context::{Caller, Context, Session};
 pub use error::{Error, Result};
 pub use host::Host;
 pub use once::Reply;

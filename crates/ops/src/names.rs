@@ -15,7 +15,7 @@ use contract::domain::workspace;
 use contract::operator::TaskRef;
 use store::Tx;
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::crew::ledger_state::reference_of_task;
 use crate::error::Result;
 
@@ -67,56 +67,52 @@ pub fn is_run(text: &str) -> bool {
 impl Context {
     /// The id of the task that `text` names. A repeated request is not looked up again: its answer is stored, and the
     /// name may mean something else by now.
-    pub(crate) fn task_id(&mut self, key: Option<&Key>, text: &str) -> Result<String> {
-        let (found, names) = (self.look_up(key, text)?, self.names.clone());
+    pub(crate) fn task_id(&mut self, session: &Session, text: &str) -> Result<String> {
+        let (found, names) = (self.look_up(session, text)?, &session.names);
         match found {
             Lookup::Done(id) => Ok(id),
-            Lookup::Unknown => Err(find::unknown(&self.store.read()?, &names, text)?),
+            Lookup::Unknown => Err(find::unknown(&self.store.read()?, names, text)?),
         }
     }
 
     /// The same where the agent contract accepts the id of a task that does not exist: such a text stays as it is.
-    pub(crate) fn any_task_id(&mut self, key: Option<&Key>, text: &str) -> Result<String> {
-        Ok(match self.look_up(key, text)? {
+    pub(crate) fn any_task_id(&mut self, session: &Session, text: &str) -> Result<String> {
+        Ok(match self.look_up(session, text)? {
             Lookup::Done(id) => id,
             Lookup::Unknown => text.to_owned(),
         })
     }
 
     /// The place of a memory, with the task it belongs to under its id.
-    pub(crate) fn memory_place(&mut self, key: Option<&Key>, place: Place) -> Result<Place> {
+    pub(crate) fn memory_place(&mut self, session: &Session, place: Place) -> Result<Place> {
         Ok(match place.scope {
-            Scope::Task => Place { scope_id: self.any_task_id(key, &place.scope_id)?, ..place },
+            Scope::Task => Place { scope_id: self.any_task_id(session, &place.scope_id)?, ..place },
             Scope::Global | Scope::Project | Scope::Agent => place,
         })
     }
 
     /// The run that `text` names: an id, a unique prefix of it, a UUID, a correlation id; the newest run for `@last`.
-    pub(crate) fn run_named(&mut self, text: &str) -> Result<Run> {
-        let names = self.names.clone();
-        find::run(&self.store.read()?, &names, text)
+    pub(crate) fn run_named(&mut self, session: &Session, text: &str) -> Result<Run> {
+        find::run(&self.store.read()?, &session.names, text)
     }
 
     /// The same for a request that changes something: a repeated request is not looked up again.
-    pub(crate) fn run_id_once(&mut self, key: &Key, text: &str) -> Result<String> {
-        if self.was_answered(key)? {
+    pub(crate) fn run_id_once(&mut self, session: &Session, text: &str) -> Result<String> {
+        if self.was_answered(session)? {
             return Ok(text.to_owned());
         }
-        Ok(self.run_named(text)?.asked.id.to_string())
+        Ok(self.run_named(session, text)?.asked.id.to_string())
     }
 
-    fn look_up(&mut self, key: Option<&Key>, text: &str) -> Result<Lookup> {
+    fn look_up(&mut self, session: &Session, text: &str) -> Result<Lookup> {
         let is_whole = Id::<contract::domain::id::Task>::parse(text).is_ok_and(|id| id.bits().is_some());
-        if is_whole || text.is_empty() || self.names.only_ids {
+        if is_whole || text.is_empty() || session.names.only_ids {
             return Ok(Lookup::Done(text.to_owned()));
         }
-        if let Some(key) = key
-            && self.was_answered(key)?
-        {
+        if self.was_answered(session)? {
             return Ok(Lookup::Done(text.to_owned()));
         }
-        let names = self.names.clone();
-        Ok(find::task(&self.store.read()?, &names, text)?.map_or(Lookup::Unknown, Lookup::Done))
+        Ok(find::task(&self.store.read()?, &session.names, text)?.map_or(Lookup::Unknown, Lookup::Done))
     }
 }
 
@@ -126,20 +122,19 @@ enum Lookup {
 }
 
 /// The id of the run that `text` names.
-pub fn run_id(cx: &mut Context, text: &str) -> Result<RunId> {
-    Ok(cx.run_named(text)?.asked.id)
+pub fn run_id(cx: &mut Context, session: &Session, text: &str) -> Result<RunId> {
+    Ok(cx.run_named(session, text)?.asked.id)
 }
 
 /// The name that operator documents give a task of a run, whatever the caller called it.
-pub fn reference_in(cx: &mut Context, run: &str, text: &str) -> Result<String> {
+pub fn reference_in(cx: &mut Context, session: &Session, run: &str, text: &str) -> Result<String> {
     if TaskRef::parse(text).is_some() {
         return Ok(text.to_owned());
     }
-    let run = cx.run_named(run)?;
-    let names = cx.names.clone();
+    let run = cx.run_named(session, run)?;
     let tx = cx.store.read()?;
     let text = match text.split_once('/') {
-        Some((named, task)) if find::run(&tx, &names, named)?.asked.id == run.asked.id => task,
+        Some((named, task)) if find::run(&tx, &session.names, named)?.asked.id == run.asked.id => task,
         Some(_) | None => text,
     };
     let task = task_of_run(&tx, &run.asked.id, text)?;

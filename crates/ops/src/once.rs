@@ -3,6 +3,7 @@
 use contract::digest;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use contract::domain::request::RequestId;
 use contract::domain::time::{Lease, Timestamp};
 use contract::secrets::{find_in, scrub_value};
 use serde::Serialize;
@@ -10,10 +11,11 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use store::Tx;
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::host::HostView;
 use crate::record::EventWriter;
+use crate::verb::key_required;
 
 /// Old answers that one call prunes: more than the one it adds, and few enough not to be noticed.
 const PRUNED_AT_ONCE: usize = 4;
@@ -36,20 +38,21 @@ impl<A> Reply<A> {
 
 /// A call under a key, and the fingerprint that tells a retry from another request.
 struct KeyedCall<'c> {
-    key: &'c Key,
+    session: &'c Session,
     operation: &'c str,
     fingerprint: String,
 }
 
 impl Context {
     /// Whether this key has been used: a repeated request gets the stored answer.
-    pub fn was_answered(&mut self, key: &Key) -> Result<bool> {
-        Ok(self.store.read()?.stored_answer(&key.caller.agent, &key.request_id)?.is_some())
+    pub fn was_answered(&mut self, session: &Session) -> Result<bool> {
+        Ok(self.answered_verb(session)?.is_some())
     }
 
     /// The verb that this key was used for.
-    pub(crate) fn answered_verb(&mut self, key: &Key) -> Result<Option<String>> {
-        let known = self.store.read()?.stored_answer(&key.caller.agent, &key.request_id)?;
+    pub(crate) fn answered_verb(&mut self, session: &Session) -> Result<Option<String>> {
+        let Some(request_id) = &session.request_id else { return Ok(None) };
+        let known = self.store.read()?.stored_answer(&session.caller.agent, request_id)?;
         Ok(known.map(|known| known.operation))
     }
 
@@ -57,7 +60,7 @@ impl Context {
     /// request is refused. A refused call leaves its id usable, because nothing of it was written.
     pub(crate) fn once<R, A>(
         &mut self,
-        key: &Key,
+        session: &Session,
         operation: &str,
         request: &R,
         work: impl FnOnce(&mut EventWriter<'_, '_>) -> Result<A>,
@@ -66,14 +69,14 @@ impl Context {
         R: Serialize,
         A: Serialize + DeserializeOwned,
     {
-        let call = KeyedCall { key, operation, fingerprint: self.fingerprint(operation, request)? };
+        let call = KeyedCall { session, operation, fingerprint: self.fingerprint(operation, request)? };
         self.run_once(&call, &HostView::default(), work).map_err(|error| error.placed_in(request))
     }
 
     /// The same for work that asks about the host: it starts again after each look at the world.
     pub(crate) fn once_viewing<R, A>(
         &mut self,
-        key: &Key,
+        session: &Session,
         operation: &str,
         request: &R,
         mut work: impl FnMut(&mut EventWriter<'_, '_>) -> Result<A>,
@@ -82,7 +85,7 @@ impl Context {
         R: Serialize,
         A: Serialize + DeserializeOwned,
     {
-        let call = KeyedCall { key, operation, fingerprint: self.fingerprint(operation, request)? };
+        let call = KeyedCall { session, operation, fingerprint: self.fingerprint(operation, request)? };
         let done = self.viewing(|cx, view| cx.run_once(&call, view, &mut work));
         done.map_err(|error| error.placed_in(request))
     }
@@ -130,18 +133,24 @@ impl Context {
     where
         A: Serialize + DeserializeOwned,
     {
-        let KeyedCall { key, operation, fingerprint } = call;
+        let KeyedCall { session, operation, fingerprint } = call;
+        let request_id = session.request_id.as_ref().ok_or_else(|| key_required(operation))?;
         let tx = self.store.begin()?;
         let now = self.clock.now();
-        if let Some(known) = tx.stored_answer(&key.caller.agent, &key.request_id)? {
+        if let Some(known) = tx.stored_answer(&session.caller.agent, request_id)? {
             let same = known.fingerprint == *fingerprint;
-            return replay(key, operation, &known, same);
+            return replay(request_id, operation, &known, same);
         }
         // Any call by the holder of claims is a sign of life.
         let lease = Lease::starting(&now, limits::CLAIM_LEASE);
-        tx.renew_claims(key.caller.agent.as_str(), key.caller.holder.as_ref(), &now, &lease)?;
-        let answer =
-            work(&mut EventWriter { tx: &tx, now: &now, ids: &mut *self.ids, caller: &key.caller, view })?;
+        tx.renew_claims(session.caller.agent.as_str(), session.caller.holder.as_ref(), &now, &lease)?;
+        let answer = work(&mut EventWriter {
+            tx: &tx,
+            now: &now,
+            ids: &mut *self.ids,
+            caller: &session.caller,
+            view,
+        })?;
         if view.is_incomplete() {
             return Err(Error::new(ErrorCode::Bug, "the host was not asked before the transaction"));
         }
@@ -154,7 +163,7 @@ impl Context {
         }
         let (operation, fingerprint) = ((*operation).to_owned(), fingerprint.clone());
         let answered = store::StoredAnswer { operation, fingerprint, answer: Some(stored) };
-        tx.keep_answer((&key.caller.agent, &key.request_id), &answered, now.at)?;
+        tx.keep_answer((&session.caller.agent, request_id), &answered, now.at)?;
         // Nearly every call finds none, and to look is cheaper than to delete nothing.
         if tx.old_answers(kept_since(now.at), 1)? > 0 {
             tx.forget_answers(kept_since(tx.confirmed(now.at)?), PRUNED_AT_ONCE)?;
@@ -183,7 +192,7 @@ pub(crate) fn kept_since(now: Timestamp) -> Timestamp {
 }
 
 fn replay<A: DeserializeOwned>(
-    key: &Key,
+    request_id: &RequestId,
     operation: &str,
     known: &store::StoredAnswer,
     same: bool,
@@ -191,7 +200,7 @@ fn replay<A: DeserializeOwned>(
     if !same {
         let message = format!(
             "request id `{}` was used for another request ({})",
-            key.request_id.as_str(),
+            request_id.as_str(),
             known.operation
         );
         return Err(Error::new(ErrorCode::IdempotencyKeyReused, message)
@@ -200,7 +209,7 @@ fn replay<A: DeserializeOwned>(
     }
     let Some(answer) = &known.answer else {
         let message =
-            format!("request id `{}` was answered long ago; its answer was pruned", key.request_id.as_str());
+            format!("request id `{}` was answered long ago; its answer was pruned", request_id.as_str());
         return Err(Error::new(ErrorCode::IdempotencyExpired, message)
             .hint("the request was done and is not repeated"));
     };

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checking::Checked as Proof;
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::once::Reply;
 use crate::record::{About, EventBody, EventWriter};
@@ -76,21 +76,21 @@ pub struct Moved {
     pub close_event_id: Option<i64>,
 }
 
-pub fn push(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    let task_id = request.push.task_id().map(|task| cx.any_task_id(Some(key), task)).transpose()?;
+pub fn push(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
+    let task_id = request.push.task_id().map(|task| cx.any_task_id(session, task)).transpose()?;
     let mut checked = Checked::of(&request.push, task_id.as_deref())?;
     for draft in &mut checked.memories {
-        draft.place = cx.memory_place(Some(key), draft.place.clone())?;
+        draft.place = cx.memory_place(session, draft.place.clone())?;
     }
     let ignored = request.ignored.clone();
     let proof = match (&checked.task_id, &checked.status) {
         (Some(id), Some(wanted)) => {
-            task::refuse_own_move(cx, id.as_str())?;
-            task::checks_before(cx, key, id.as_str(), wanted.to())?
+            task::refuse_own_move(cx, session, id.as_str())?;
+            task::checks_before(cx, session, id.as_str(), wanted.to())?
         }
         (None, _) | (_, None) => Proof::default(),
     };
-    cx.once(key, Push::NAME, request, |work| Ok(Answer { ignored, ..write(work, &checked, &proof)? }))
+    cx.once(session, Push::NAME, request, |work| Ok(Answer { ignored, ..write(work, &checked, &proof)? }))
 }
 
 fn write(work: &mut EventWriter<'_, '_>, checked: &Checked<'_>, proof: &Proof) -> Result<Answer> {

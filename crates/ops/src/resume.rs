@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{AgentState, Event};
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::event;
 use crate::once::Reply;
@@ -137,12 +137,12 @@ impl Request {
     }
 }
 
-pub fn resume(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn resume(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let mut wanted = request.wanted()?;
-    let focus = wanted.focus.map(|task| cx.task_id(Some(key), task)).transpose()?;
+    let focus = wanted.focus.map(|task| cx.task_id(session, task)).transpose()?;
     wanted.focus = focus.as_deref();
-    let program = cx.host().program();
-    cx.once_viewing(key, Resume::NAME, request, |work| match wanted.only_task {
+    let program = &*session.origin.program;
+    cx.once_viewing(session, Resume::NAME, request, |work| match wanted.only_task {
         Some(id) => show_task(work, id, &wanted, &program),
         None => take_task(work, &wanted, &program),
     })

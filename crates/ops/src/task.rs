@@ -28,7 +28,7 @@ use serde_json::json;
 use store::{Event, EventFilter, Tx};
 
 use crate::checking::{self, Checked};
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::record::{About, EventBody, EventWriter};
 
@@ -157,7 +157,7 @@ pub(crate) fn open_to_agents(tx: &Tx<'_>, task: &Task) -> Result<()> {
 }
 
 /// The attempt at this task that the call comes from, while an engine works on it.
-pub(crate) fn calling_attempt(cx: &mut Context, id: &str) -> Result<Option<AttemptId>> {
+pub(crate) fn calling_attempt(cx: &mut Context, session: &Session, id: &str) -> Result<Option<AttemptId>> {
     let tx = cx.store.read()?;
     let Some(task) = TaskId::parse(id).ok().map(|id| tx.task(&id)).transpose()?.flatten() else {
         return Ok(None);
@@ -165,15 +165,14 @@ pub(crate) fn calling_attempt(cx: &mut Context, id: &str) -> Result<Option<Attem
     if task.part.is_none() || task.status != Status::InProgress || !tx.has_open_attempt(&task.id)? {
         return Ok(None);
     }
-    drop(tx);
-    let Some(attempt) = cx.host().calling_attempt() else { return Ok(None) };
-    let is_own = cx.store.read()?.task_of_attempt(&attempt)?.as_ref() == Some(&task.id);
-    Ok(is_own.then_some(attempt))
+    let Some(attempt) = &*session.origin.attempt else { return Ok(None) };
+    let is_own = tx.task_of_attempt(attempt)?.as_ref() == Some(&task.id);
+    Ok(is_own.then(|| attempt.clone()))
 }
 
 /// Refuses a move of a task by its own program: the run decides what becomes of it.
-pub(crate) fn refuse_own_move(cx: &mut Context, id: &str) -> Result<()> {
-    if calling_attempt(cx, id)?.is_none() {
+pub(crate) fn refuse_own_move(cx: &mut Context, session: &Session, id: &str) -> Result<()> {
+    if calling_attempt(cx, session, id)?.is_none() {
         return Ok(());
     }
     let message = "the run moves the task when its program has ended";
@@ -193,21 +192,21 @@ pub(crate) fn hold_what_was_started(work: &mut EventWriter<'_, '_>, task: &mut T
 
 /// What the task's checks show before it is moved to `to`. Nothing is run for a repeated request, for another state
 /// than done, or where the move would be refused anyway. Checks that fail are an error.
-pub(crate) fn checks_before(cx: &mut Context, key: &Key, id: &str, to: Status) -> Result<Checked> {
-    if to != Status::Done || cx.was_answered(key)? {
+pub(crate) fn checks_before(cx: &mut Context, session: &Session, id: &str, to: Status) -> Result<Checked> {
+    if to != Status::Done || cx.was_answered(session)? {
         return Ok(Checked::default());
     }
-    let task = judged(cx, key, id)?;
-    checking::passed_checks(cx, &key.caller, &task)
+    let task = judged(cx, session, id)?;
+    checking::passed_checks(cx, session, &task)
 }
 
 /// The task, if the caller may complete it.
-pub(crate) fn judged(cx: &mut Context, key: &Key, id: &str) -> Result<Task> {
+pub(crate) fn judged(cx: &mut Context, session: &Session, id: &str) -> Result<Task> {
     let now = cx.now();
     let tx = cx.store.read()?;
     let task = required(&tx, id)?;
     open_to_agents(&tx, &task)?;
-    not_held_by_another(&task, &key.caller.agent, &now)?;
+    not_held_by_another(&task, &session.caller.agent, &now)?;
     Ok(task)
 }
 

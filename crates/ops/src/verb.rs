@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::context::{Caller, Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 
@@ -38,11 +38,11 @@ pub trait Verb: Sized {
 /// A verb's function. Its kind is the verb's effect, so the two cannot disagree.
 pub enum Function<V: Verb> {
     /// Changes nothing.
-    Reads(fn(&mut Context, &V::Request) -> Result<V::Answer>),
+    Reads(fn(&mut Context, &Session, &V::Request) -> Result<V::Answer>),
     /// Changes something once per request id.
-    Once(fn(&mut Context, &Key, &V::Request) -> Result<Reply<V::Answer>>),
+    Once(fn(&mut Context, &Session, &V::Request) -> Result<Reply<V::Answer>>),
     /// Changes something, and calling it again does no harm: it needs no request id.
-    Repeatable(fn(&mut Context, &Caller, &V::Request) -> Result<V::Answer>),
+    Repeatable(fn(&mut Context, &Session, &V::Request) -> Result<V::Answer>),
 }
 
 /// What calling a verb does to the store.
@@ -115,18 +115,20 @@ impl Surface {
     }
 }
 
-/// Calls a verb with a typed request. A verb that changes something once needs a key.
-pub fn call<V: Verb>(cx: &mut Context, key: Option<&Key>, request: &V::Request) -> Result<Reply<V::Answer>> {
+/// Calls a verb with a typed request. A verb that changes something once needs a request id.
+pub fn call<V: Verb>(cx: &mut Context, session: &Session, request: &V::Request) -> Result<Reply<V::Answer>> {
     cx.store.permit_while_halted(V::WHILE_HALTED == WhileHalted::Possible);
-    let key = || key.ok_or_else(|| key_required(V::NAME));
+    if V::FUNCTION.effect().mutates() && session.request_id.is_none() {
+        return Err(key_required(V::NAME));
+    }
     match V::FUNCTION {
-        Function::Reads(read) => read(cx, request).map(Reply::fresh),
-        Function::Once(write) => write(cx, key()?, request),
-        Function::Repeatable(write) => write(cx, &key()?.caller, request).map(Reply::fresh),
+        Function::Reads(read) => read(cx, session, request).map(Reply::fresh),
+        Function::Once(write) => write(cx, session, request),
+        Function::Repeatable(write) => write(cx, session, request).map(Reply::fresh),
     }
 }
 
-fn key_required(name: &str) -> Error {
+pub(crate) fn key_required(name: &str) -> Error {
     let message = format!("`{name}` changes something, so it needs an agent and a request id");
     Error::new(ErrorCode::InvalidInput, message)
 }
@@ -139,7 +141,7 @@ pub struct Entry {
     pub effect: Effect,
     pub surface: Surface,
     pub while_halted: WhileHalted,
-    pub call: fn(&mut Context, Option<&Key>, Value) -> Result<Reply<Value>>,
+    pub call: fn(&mut Context, &Session, Value) -> Result<Reply<Value>>,
     /// Reads a request without calling the verb: whether it is one, or which field is wrong.
     pub check: fn(Value) -> Result<()>,
     pub request_schema: fn() -> Value,
@@ -163,9 +165,9 @@ impl Entry {
     }
 }
 
-fn call_json<V: Verb>(cx: &mut Context, key: Option<&Key>, request: Value) -> Result<Reply<Value>> {
+fn call_json<V: Verb>(cx: &mut Context, session: &Session, request: Value) -> Result<Reply<Value>> {
     let request = V::read(request)?;
-    let Reply { answer, replayed } = call::<V>(cx, key, &request)?;
+    let Reply { answer, replayed } = call::<V>(cx, session, &request)?;
     let answer = serde_json::to_value(&answer)
         .map_err(|error| Error::new(ErrorCode::Bug, format!("an answer has no JSON form: {error}")))?;
     Ok(Reply { answer, replayed })

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::Vybe;
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::memory::about_project;
 use crate::once::Reply;
@@ -55,10 +55,10 @@ pub fn may_be_database(path: &Path) -> bool {
 }
 
 /// Imports everything in one transaction, once for this key. What is in the store already is left as it is.
-pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn import(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let vybe = Vybe::open(Path::new(&request.file))?;
     refuse_too_many(&vybe)?;
-    let Reply { answer: report, replayed } = cx.once(key, ImportVybe::NAME, request, |work| {
+    let Reply { answer: report, replayed } = cx.once(session, ImportVybe::NAME, request, |work| {
         let mut carrier = Carrier::new(work);
         carrier.projects(&vybe)?;
         carrier.tasks(&vybe)?;
@@ -78,7 +78,7 @@ pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         work.say(&about, says)?;
         Ok(report)
     })?;
-    let request_id = key.request_id.as_str().to_owned();
+    let request_id = session.request().to_owned();
     Ok(Reply { answer: Answer { report, request_id }, replayed })
 }
 

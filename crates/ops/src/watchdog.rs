@@ -36,7 +36,8 @@ impl Verb for Sweep {
     const SURFACE: Surface = Surface::Crew;
     type Request = Request;
     type Answer = Answer;
-    const FUNCTION: Function<Self> = Function::Repeatable(sweep);
+    const FUNCTION: Function<Self> =
+        Function::Repeatable(|cx, session, request| sweep(cx, &session.caller, request));
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

@@ -6,7 +6,7 @@ use contract::domain::code::ErrorCode;
 use contract::json::Value;
 use ops::registry::find;
 use ops::verb::Effect;
-use ops::{Context, Error, Result};
+use ops::{Context, Error, Result, Session};
 use tokio::sync::oneshot;
 
 use crate::http::{Answers, Call};
@@ -62,7 +62,7 @@ impl Answers for Reader {
 fn answer(cx: &mut Context, name: &str, request: Value) -> Result<Value> {
     let operation = find(name).ok_or_else(|| Error::not_found("operation", name))?;
     match operation.effect {
-        Effect::Reads => Ok((operation.call)(cx, None, request)?.answer),
+        Effect::Reads => Ok((operation.call)(cx, &Session::reader(), request)?.answer),
         Effect::Once | Effect::Repeatable => {
             let message = format!("`{name}` changes something, and the server only reads");
             Err(Error::new(ErrorCode::Denied, message).hint("use the command line"))

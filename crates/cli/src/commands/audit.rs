@@ -70,9 +70,9 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
 
 fn reseal(reason: Option<String>, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let mut cx = host::open_existing(globals)?;
-    let key = host::person_key(globals)?;
+    let session = host::person_session(globals)?;
     let request = ops::audit::reseal::Request { reason };
-    let answer = verb::call::<Reseal>(&mut cx, Some(&key), &request)?.answer;
+    let answer = verb::call::<Reseal>(&mut cx, &session, &request)?.answer;
     let said = if answer.resealed {
         "the store is sealed as it is now\n"
     } else {

@@ -26,11 +26,11 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let request = Request { id: args.id.clone(), reason: args.reason.clone() };
     let text = |answer: &Answer| format!("{} is {}", answer.id, answer.state);
     let mut cx = host::open(globals)?;
-    let key = host::key_for::<CancelRun>(globals)?;
-    let answer = if names_task(&mut cx, key.as_ref(), &args.id)? {
-        verb::call::<CancelTask>(&mut cx, key.as_ref(), &request)?.answer
+    let session = host::session_for::<CancelRun>(globals)?;
+    let answer = if names_task(&mut cx, &session, &args.id)? {
+        verb::call::<CancelTask>(&mut cx, &session, &request)?.answer
     } else {
-        verb::call::<CancelRun>(&mut cx, key.as_ref(), &request)?.answer
+        verb::call::<CancelRun>(&mut cx, &session, &request)?.answer
     };
     Ok(output.answer(&answer, || text(&answer)))
 }

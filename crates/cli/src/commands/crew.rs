@@ -67,7 +67,7 @@ pub(crate) fn reference(globals: &Globals, run: &str, task: &str) -> Result<Stri
     if TaskRef::parse(task).is_some() {
         return Ok(task.to_owned());
     }
-    match names::reference_in(&mut host::open(globals)?, run, task) {
+    match names::reference_in(&mut host::open(globals)?, &host::reader(globals), run, task) {
         Err(error) if error.code == ErrorCode::NotFound => Ok(task.to_owned()),
         other => other,
     }

@@ -32,9 +32,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let globals = &args.decider.globals(globals);
     let mut cx = host::open(globals)?;
-    let key = host::person_key(globals)?;
+    let session = host::person_session(globals)?;
     let request = Request { reason: args.reason.clone() };
-    let answer = verb::call::<HaltAll>(&mut cx, Some(&key), &request)?.answer;
+    let answer = verb::call::<HaltAll>(&mut cx, &session, &request)?.answer;
     let printed = output.answer(&answer, || text(&answer));
     let is_whole = answer.processes.iter().all(HaltedProcess::is_gone);
     Ok(if is_whole { printed } else { ExitCode::FAILURE })

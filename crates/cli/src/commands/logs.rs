@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         return Err(Error::new(ErrorCode::Usage, "--raw prints control characters, so not to a terminal")
             .hint("redirect the output to a file or a pipe"));
     }
-    let (attempt, pieces) = pieces(&mut host::open(globals)?, &request)?;
+    let (attempt, pieces) = pieces(&mut host::open(globals)?, &host::reader(globals), &request)?;
     if args.raw {
         return print_bytes(pieces);
     }

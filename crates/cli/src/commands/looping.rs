@@ -21,10 +21,9 @@ use contract::domain::confinement::{GitUse, Namespace};
 use contract::domain::request::RequestId;
 use engine::StopSignal;
 use engine::sandbox::CommandSandboxes;
-use ops::context::Key;
 use ops::event::note::Request as Note;
 use ops::verb::Surface;
-use ops::{Caller, Context, Error, Result};
+use ops::{Caller, Context, Error, Result, Session};
 use serde_json::json;
 
 use crate::app::Globals;
@@ -100,6 +99,8 @@ struct Loop<'l> {
     args: &'l Args,
     command: AgentCommand,
     caller: Caller,
+    /// Where the calls come from.
+    session: Session,
     project: Option<String>,
     directory: PathBuf,
     store: PathBuf,
@@ -111,10 +112,10 @@ struct Loop<'l> {
 }
 
 impl Loop<'_> {
-    fn key(&self, step: &str) -> Result<Key> {
+    fn key(&self, step: &str) -> Result<Session> {
         let request_id = RequestId::parse(&format!("{}_{step}", self.name))
             .map_err(|error| Error::new(ErrorCode::Bug, error.to_string()))?;
-        Ok(Key { caller: self.caller.clone(), request_id })
+        Ok(Session { caller: self.caller.clone(), ..self.session.under(request_id) })
     }
 }
 

@@ -24,7 +24,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    host::required_key(globals)?;
+    host::required_session(globals)?;
     let bytes = match args.json.as_ref().filter(|text| !text.is_empty()) {
         Some(text) => text.clone().into_bytes(),
         None => piped()?,

@@ -57,6 +57,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
             answer.prompt.clone().unwrap_or_default()
         });
     }
-    let (answer, peek::Aside { prompt, .. }) = peek::look(&mut host::open(globals)?, &request)?;
+    let (answer, peek::Aside { prompt, .. }) =
+        peek::look(&mut host::open(globals)?, &host::reader(globals), &request)?;
     Ok(output.answer(&answer, || answer.prompt.clone().unwrap_or(prompt)))
 }

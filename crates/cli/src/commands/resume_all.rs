@@ -28,9 +28,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let globals = &args.decider.globals(globals);
     let mut cx = host::open(globals)?;
-    let key = host::person_key(globals)?;
+    let session = host::person_session(globals)?;
     let request = Request { reason: args.reason.clone() };
-    let answer = verb::call::<ResumeAll>(&mut cx, Some(&key), &request)?.answer;
+    let answer = verb::call::<ResumeAll>(&mut cx, &session, &request)?.answer;
     Ok(output.answer(&answer, || text(&answer)))
 }
 

@@ -20,7 +20,7 @@ use ops::run::preview::Answer;
 use ops::run::show::show;
 use ops::run::submit::{Request, Submit};
 use ops::run::work::RunAnswer;
-use ops::{Context, Error, Result, verb};
+use ops::{Context, Error, Result, Session, verb};
 
 pub(crate) use reading::{directory_of, read_bounded, read_document, text_of, understood_text};
 use reading::{joined, mapping, tell, understood};
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
             limit_wait_ms: args.limit_wait.map(millis),
         };
         let mut cx = host::open(globals)?;
-        let ended = ended_before(&mut cx, which);
+        let ended = ended_before(&mut cx, &host::reader(globals), which);
         let answered = host::call_on::<Continue>(&mut cx, globals, &request);
         let code = finish(answered, &mut cx, output)?;
         ended.iter().for_each(|message| say(message));
@@ -102,8 +102,8 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         parent_task: env::get("WRIT_TASK").and_then(|text| Id::parse(&text).ok()),
         ..request
     };
-    let key = host::any_key(globals)?;
-    let minted = host::mints_request_id(globals).then(|| key.request_id.as_str().to_owned());
+    let session = host::any_session(globals)?;
+    let minted = host::mints_request_id(globals).then(|| session.request().to_owned());
     let announce = move |run: &contract::domain::run::Run| {
         if let Some(id) = &minted {
             say(&format!("request {id}\n"));
@@ -111,14 +111,14 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         say(&format!("run {}\n", run.asked.id));
     };
     let mut cx = host::open_announcing(globals, Box::new(announce))?;
-    let answered = verb::call::<Submit>(&mut cx, Some(&key), &request).map(|reply| reply.answer);
+    let answered = verb::call::<Submit>(&mut cx, &session, &request).map(|reply| reply.answer);
     finish(answered, &mut cx, output)
 }
 
 /// The message for a run that had ended before it was continued.
-fn ended_before(cx: &mut Context, which: &str) -> Option<String> {
+fn ended_before(cx: &mut Context, session: &Session, which: &str) -> Option<String> {
     // A name of no run is refused by the verb.
-    let run = Some(show(cx, which).ok()?.run).filter(|run| run.state.is_terminal())?;
+    let run = Some(show(cx, session, which).ok()?.run).filter(|run| run.state.is_terminal())?;
     let (id, ended) = (&run.asked.id, run.state.said());
     let can_be_retried = run.state != RunState::Done && run.asked.kind != DocumentKind::Ledger;
     let retry = can_be_retried.then(|| format!("; `writ retry {id}` runs what is not done again"));

@@ -18,7 +18,7 @@ use ops::names::LAST;
 use ops::run::list::{self, Brief, List};
 use ops::run::show::{self, Show, TaskOfRun};
 use ops::run::work::RunAnswer;
-use ops::{Context, Error, Result, verb};
+use ops::{Context, Error, Result, Session, verb};
 
 use super::run::next_step;
 use crate::app::Globals;
@@ -165,7 +165,7 @@ fn took_over(attempt: &Attempt) -> Option<&str> {
 pub(crate) fn print_result(cx: &mut Context, answer: &RunAnswer, output: &Output) -> Result<ExitCode> {
     print_result_as(answer, output, || {
         let request = show::Request { run: answer.run_id().to_owned() };
-        Ok(summary(&verb::call::<Show>(cx, None, &request)?.answer))
+        Ok(summary(&verb::call::<Show>(cx, &Session::reader(), &request)?.answer))
     })
 }
 

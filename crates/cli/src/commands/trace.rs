@@ -32,7 +32,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let mut cx = host::open(globals)?;
-    let found = events(&mut cx, &args.which)?;
+    let found = events(&mut cx, &host::reader(globals), &args.which)?;
     match output.format {
         Format::Text => {
             let state = found.run.as_ref().map(|run| shown_state(&mut cx, run));

@@ -59,11 +59,11 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     }
     let globals = &args.decider.globals(globals);
     let mut cx = host::open(globals)?;
-    let key = host::person_key(globals)?;
+    let session = host::person_session(globals)?;
     let view = if args.revoke {
-        verb::call::<Revoke>(&mut cx, Some(&key), &request)?.answer
+        verb::call::<Revoke>(&mut cx, &session, &request)?.answer
     } else {
-        verb::call::<Grant>(&mut cx, Some(&key), &request)?.answer
+        verb::call::<Grant>(&mut cx, &session, &request)?.answer
     };
     let text = || match (args.revoke, view.state) {
         (true, _) => format!("{} is not trusted any more\n", view.directory),

@@ -19,9 +19,8 @@ use contract::domain::request::RequestId;
 use contract::operator::Outcome;
 use engine::StopSignal;
 use engine::sandbox::CommandSandboxes;
-use ops::context::Key;
 use ops::verb::Surface;
-use ops::{Caller, Context, Error, Result};
+use ops::{Caller, Context, Error, Result, Session};
 use serde_json::json;
 
 use crate::app::Globals;
@@ -97,6 +96,8 @@ fn unfinished(text: &str) -> std::result::Result<Outcome, String> {
 struct Worker<'w> {
     args: &'w RunArgs,
     caller: Caller,
+    /// Where the calls come from.
+    session: Session,
     run: String,
     /// The only task that it takes, as operator documents name it.
     task: Option<String>,
@@ -110,10 +111,10 @@ struct Worker<'w> {
 }
 
 impl Worker<'_> {
-    fn key(&self, number: u32, step: &str) -> Result<Key> {
+    fn key(&self, number: u32, step: &str) -> Result<Session> {
         let request_id = RequestId::parse(&format!("{}_{number}_{step}", self.name))
             .map_err(|error| Error::new(ErrorCode::Bug, error.to_string()))?;
-        Ok(Key { caller: self.caller.clone(), request_id })
+        Ok(Session { caller: self.caller.clone(), ..self.session.under(request_id) })
     }
 
     fn repeats(&self) -> bool {

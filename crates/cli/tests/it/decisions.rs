@@ -5,7 +5,6 @@ use std::os::unix::fs::PermissionsExt;
 use contract::domain::id::Minter;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::token::TokenScope;
-use ops::context::Key;
 use ops::{Caller, token};
 use serde_json::{Value, json};
 use testkit::{Cli, Output, SeededIds, eventually};
@@ -21,7 +20,7 @@ pub(crate) fn digits(shown: &str) -> Option<String> {
 /// A token that a person created under this request id.
 pub(crate) fn created(cli: &Cli, name: &str, person: &str, request: &str) -> String {
     let caller = Caller::human(Agent::parse(person).unwrap());
-    let key = Key { caller, request_id: RequestId::parse(request).unwrap() };
+    let key = local::session(caller, RequestId::parse(request).unwrap(), None);
     let request = token::create::Request {
         name: name.to_owned(),
         scope: TokenScope::Approve,

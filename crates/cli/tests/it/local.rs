@@ -10,17 +10,19 @@ use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::limits;
 use contract::domain::policy::Policy;
 use contract::domain::principal::Action;
+use contract::domain::request::RequestId;
 use contract::domain::retention::Retention;
 use contract::domain::run::Run;
 use contract::domain::task::Task;
 use contract::domain::time::{BootTime, Clock, Now, Timestamp};
 use contract::intake::Executors;
-use engine::host::{Door, LocalHost};
+use engine::host::{Door, LocalHost, author_environment};
 use engine::observer::Nobody;
 use engine::supervisor::{ShimProgram, boot_id};
 use engine::{Observer, Settings, StopSignal};
+use ops::context::{Origin, fact};
 use ops::host::{HowToWork, Installation};
-use ops::{Context, Host, Result};
+use ops::{Caller, Context, Host, Result, Session};
 use serde_json::json;
 use testkit::{Cli, SeededIds};
 
@@ -29,8 +31,6 @@ struct TestDoor {
     logs: PathBuf,
     /// Where the plugin of OpenCode would be installed.
     plugin: PathBuf,
-    /// What the caller presents.
-    token: Option<String>,
 }
 
 impl Door for TestDoor {
@@ -86,11 +86,6 @@ impl Door for TestDoor {
         })
     }
 
-    fn program(&self) -> Program {
-        let call = env!("CARGO_BIN_EXE_writ").to_owned();
-        Program { call, name: ProgramName::Writ }
-    }
-
     /// A machine on which no agent program calls writ, with the store named by its variable.
     fn installation(&self, store: &Path) -> Installation {
         let plugin = json!({"installed": false, "path": self.plugin, "status": "missing"});
@@ -111,14 +106,6 @@ impl Door for TestDoor {
     /// A person who confirms everything.
     fn ask_person(&self, action: &Action) -> Result<String> {
         Ok(action.digits().to_owned())
-    }
-
-    fn person(&self) -> String {
-        "ann".to_owned()
-    }
-
-    fn access_token(&self) -> Result<Option<String>> {
-        Ok(self.token.clone())
     }
 
     fn observer(&self, _: &Run, _: &[Task]) -> Box<dyn Observer> {
@@ -142,23 +129,31 @@ fn environment() -> BTreeMap<std::ffi::OsString, std::ffi::OsString> {
 
 /// A host for stores on which no run is worked.
 pub(crate) fn host() -> Rc<dyn Host> {
-    host_at(Path::new("/nonexistent"), Path::new("/nonexistent"), None)
+    host_at(Path::new("/nonexistent"), Path::new("/nonexistent"))
 }
 
-fn host_at(logs: &Path, plugin: &Path, token: Option<String>) -> Rc<dyn Host> {
-    let door = Box::new(TestDoor { logs: logs.to_owned(), plugin: plugin.to_owned(), token });
+fn host_at(logs: &Path, plugin: &Path) -> Rc<dyn Host> {
+    let door = Box::new(TestDoor { logs: logs.to_owned(), plugin: plugin.to_owned() });
     Rc::new(LocalHost { launcher: Arc::new(shim()), door })
+}
+
+/// A call from this process, by a person or an agent that presents this token.
+pub(crate) fn session(caller: Caller, request_id: RequestId, token: Option<String>) -> Session {
+    let call = env!("CARGO_BIN_EXE_writ").to_owned();
+    let origin = Origin {
+        person: "ann".to_owned(),
+        program: fact(Program { call, name: ProgramName::Writ }),
+        environment: fact(author_environment(environment())),
+        access_token: Box::new(move || Ok(token.clone())),
+        ..Origin::default()
+    };
+    Session { origin: Arc::new(origin), ..Session::new(caller, request_id) }
 }
 
 /// The store of a `Cli`, opened in this process with the machine's clock.
 pub(crate) fn open(cli: &Cli) -> Context {
-    open_presenting(cli, None)
-}
-
-/// The same for a caller that presents an access token.
-pub(crate) fn open_presenting(cli: &Cli, token: Option<String>) -> Context {
     let plugin = cli.scratch().join("home/.config/opencode/plugin/writ.js");
-    let host = host_at(&cli.scratch().join("writ.db.logs"), &plugin, token);
+    let host = host_at(&cli.scratch().join("writ.db.logs"), &plugin);
     Context::open(&cli.db(), Arc::new(RealClock), Box::new(SeededIds::surprising()), host).unwrap()
 }
 

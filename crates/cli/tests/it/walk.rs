@@ -8,7 +8,7 @@ mod runs;
 
 use contract::domain::request::{Agent, RequestId};
 use ops::Caller;
-use ops::context::Key;
+use ops::Session;
 use ops::registry;
 use serde_json::Value;
 use testkit::Cli;
@@ -83,13 +83,12 @@ fn same_through_both_doors(rows: &[Row]) {
 
 fn through_the_registry(cli: &Cli, row: &Row, example: &Example) -> Value {
     let verb = registry::find(row.verb).unwrap();
-    let key = Key {
-        caller: Caller::agent(Agent::parse(AGENT).unwrap()),
-        request_id: RequestId::parse(REQUEST_ID).unwrap(),
-    };
-    let key = verb.effect.mutates().then_some(&key);
-    let answered =
-        (verb.call)(&mut local::open_presenting(cli, example.token.clone()), key, example.request.clone());
+    let request_id = RequestId::parse(REQUEST_ID).unwrap();
+    let session =
+        local::session(Caller::agent(Agent::parse(AGENT).unwrap()), request_id, example.token.clone());
+    let request_id = session.request_id.clone().filter(|_| verb.effect.mutates());
+    let session = Session { request_id, ..session };
+    let answered = (verb.call)(&mut local::open(cli), &session, example.request.clone());
     answered.unwrap_or_else(|error| panic!("{}: {error}: {}", row.verb, error.details)).answer
 }
 

@@ -16,7 +16,7 @@ use contract::domain::request::RequestId;
 use contract::domain::status::Status;
 use contract::domain::worktree::MergeConflict;
 use ops::Result;
-use ops::context::Key;
+use ops::Session;
 use ops::run::journal::{Entry, Note};
 use serde_json::{Value, json};
 
@@ -300,7 +300,7 @@ impl<'d> Dispatcher<'d> {
         let text = json!([self.tasks[task].id, request.title, request.description]).to_string();
         let id = format!("merge-conflict-{}", contract::digest::of_bytes(text.as_bytes()));
         let request_id = RequestId::parse(&id).expect("BUG: a digest is a short word");
-        let key = Key { caller: self.caller.clone(), request_id };
+        let key = Session::new(self.caller.clone(), request_id);
         let created = self.patiently(|engine| ops::task::create::create(engine.cx, &key, &request))?;
         // Without a note the task is left to a person.
         self.isolated_mut(task).clone.note_conflict(&created.answer.task.id).ok();
@@ -311,14 +311,14 @@ impl<'d> Dispatcher<'d> {
     pub(super) fn end_conflict_tasks(&mut self, task: usize) {
         let ids = self.clones[&task].clone.conflict_tasks.clone();
         for id in ids {
-            let is_open = ops::task::get::get(self.cx, &id).is_ok_and(|found| found.status == Status::Todo);
+            let is_open = ops::task::get::by_id(self.cx, &id).is_ok_and(|found| found.status == Status::Todo);
             if !is_open {
                 continue;
             }
             let status = TaskState::Completed;
             let request = ops::task::set_status::Request { id: id.clone(), status, blocked_reason: None };
             let request_id = RequestId::parse(&format!("merged-{id}")).expect("BUG: an id is a short word");
-            let key = Key { caller: self.caller.clone(), request_id };
+            let key = Session::new(self.caller.clone(), request_id);
             // Somebody else may have it by now.
             self.patiently(|engine| ops::task::set_status::set_status(engine.cx, &key, &request)).ok();
         }

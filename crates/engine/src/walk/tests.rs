@@ -12,7 +12,7 @@ use contract::domain::limits;
 use contract::domain::policy::Policy;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{Run, RunId};
-use ops::context::Key;
+use ops::Session;
 use ops::run::{accept, cancel, show};
 use ops::{Caller, Context};
 use serde_json::json;
@@ -127,9 +127,9 @@ fn open(store: &TempStore, seed: u64) -> Context {
     Context::open(&store.path(), Arc::new(store.clock()), ids, Rc::new(host)).unwrap()
 }
 
-fn key(request_id: &str) -> Key {
+fn key(request_id: &str) -> Session {
     let caller = Caller::human(Agent::parse("ann").unwrap());
-    Key { caller, request_id: RequestId::parse(request_id).unwrap() }
+    Session::new(caller, RequestId::parse(request_id).unwrap())
 }
 
 fn default_stack() -> LayerStack {
@@ -353,7 +353,7 @@ fn a_task_whose_layer_does_not_answer_fails_without_an_attempt() {
     let mut watcher = Watcher { step: Duration::from_secs(4), ..Watcher::new(&world, &mut on_tick) };
     world.drive(stack, &id, &mut watcher);
     assert_eq!(watcher.log, ["b started", "b failed", "a failed"]);
-    let whole = show::show(&mut world.cx, id.as_str()).unwrap();
+    let whole = show::by_id(&mut world.cx, &id).unwrap();
     let (task, attempts) = &whole.tasks[0];
     let reason = "E_TIMEOUT: L5.context.retrieve did not answer within 1m00s";
     assert_eq!((task.blocked_reason.as_deref(), attempts.len()), (Some(reason), 0));

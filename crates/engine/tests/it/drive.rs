@@ -12,7 +12,7 @@ use engine::host::{LocalHost, PlainDoor};
 use engine::index::Index;
 use engine::supervisor::ShimProgram;
 use engine::{Ending, Executors, Observer, Progress, Settings, StopSignal, drive};
-use ops::context::Key;
+use ops::Session;
 use ops::run::{accept, cancel, show, task_line};
 use ops::{Caller, Context};
 use serde_json::{Value, json};
@@ -92,7 +92,7 @@ impl Bench {
 
     /// `name status evidence reason` of each task.
     fn tasks(&mut self, id: &RunId) -> Vec<String> {
-        let whole = show::show(&mut self.cx, id.as_str()).unwrap();
+        let whole = show::by_id(&mut self.cx, &id).unwrap();
         let line = |(task, attempts): &(contract::domain::task::Task, Vec<_>)| {
             let shown = task_line::task_line(task, attempts);
             let words = ["name", "status", "evidence", "reason"].map(|field| shown[field].as_str());
@@ -112,9 +112,9 @@ fn open(store: &TempStore, seed: u64) -> Context {
     Context::open(&store.path(), Arc::new(store.clock()), ids, Rc::new(host)).unwrap()
 }
 
-fn key(request_id: &str) -> Key {
+fn key(request_id: &str) -> Session {
     let caller = Caller::human(Agent::parse("ann").unwrap());
-    Key { caller, request_id: RequestId::parse(request_id).unwrap() }
+    Session::new(caller, RequestId::parse(request_id).unwrap())
 }
 
 struct Watcher<'w> {
@@ -228,7 +228,7 @@ fn a_run_that_is_interrupted_is_continued_by_the_next_engine() {
     let ending = bench.drive(&id, &mut || {});
     assert!(matches!(&ending, Ending::Ended(run) if run.state == RunState::Done), "{ending:?}");
     assert_eq!(bench.tasks(&id), ["a done claimed"]);
-    let whole = show::show(&mut bench.cx, id.as_str()).unwrap();
+    let whole = show::by_id(&mut bench.cx, &id).unwrap();
     assert_eq!(whole.tasks[0].1.len(), 2);
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::trail::{self, RunRecords};
-use crate::context::{Caller, Context};
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::host::AuditBatch;
 use crate::verb::{Function, Surface, Verb};
@@ -22,7 +22,7 @@ impl Verb for Audit {
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = Answer;
-    const FUNCTION: Function<Self> = Function::Reads(|cx, request: &Request| audit(cx, &request.session));
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, request: &Request| audit(cx, &request.session));
 }
 
 /// Writes the files. It shares its command with [`Audit`]: a directory decides.
@@ -90,7 +90,7 @@ pub fn audit(cx: &mut Context, session: &str) -> Result<Answer> {
     derive(cx, session, |_, _| Ok(None))
 }
 
-pub fn write(cx: &mut Context, _: &Caller, request: &WriteRequest) -> Result<Answer> {
+pub fn write(cx: &mut Context, _: &Session, request: &WriteRequest) -> Result<Answer> {
     let workspaces = trail::workspaces(cx, &request.session)?;
     derive(cx, &request.session, |cx, of_run| {
         let files: Vec<(String, Vec<u8>)> = of_run.records.iter().map(trail::file_of).collect();

@@ -19,7 +19,7 @@ impl Verb for List {
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = Answer;
-    const FUNCTION: Function<Self> = Function::Reads(list);
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, request| list(cx, request));
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

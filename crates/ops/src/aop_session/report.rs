@@ -19,7 +19,7 @@ impl Verb for Report {
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = Answer;
-    const FUNCTION: Function<Self> = Function::Reads(report);
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, request| report(cx, request));
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::filed;
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::crew::denial::deny;
 use crate::error::{Error, Result};
 use crate::once::Reply;
@@ -42,7 +42,7 @@ pub struct Request {
 }
 
 /// Decides a request, or takes back a grant that was not used. A request past its deadline is denied already.
-pub fn decide(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Filed>> {
+pub fn decide(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Filed>> {
     let reason = crate::task::reason(request.reason.as_deref())?;
     let id: ApprovalId = Id::parse(&request.id).map_err(|_| Error::not_found("approval", &request.id))?;
     let prepare = |cx: &mut Context| {
@@ -50,9 +50,9 @@ pub fn decide(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Fi
         let known = known.ok_or_else(|| Error::not_found("approval", id.as_str()))?;
         // Ask only about an open approval.
         known.decide(request.granted, &cx.clock.now()).map_err(|fault| refused(&known, fault))?;
-        cx.decision(action(&known, request))
+        cx.decision(session, action(&known, request))
     };
-    cx.decide_once(key, (Decide::NAME, request), prepare, |work, decision| {
+    cx.decide_once(session, (Decide::NAME, request), prepare, |work, decision| {
         let known = filed(work, &id)?;
         let work = &mut decision.act(work, &action(&known, request))?;
         known.decide(request.granted, work.now).map_err(|fault| refused(&known, fault))?;

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::filed;
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::crew::conditions::action_digest;
 use crate::crew::ledger_state::{LedgerState, reference};
 use crate::crew::rows::about;
@@ -50,12 +50,12 @@ pub struct Request {
 
 /// From now on the task cannot be assigned without the approval. The same action of the same task is answered with the
 /// approval that is open for it.
-pub fn request(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Filed>> {
+pub fn request(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Filed>> {
     let name = reference(&request.task)?;
     let action = request.action.as_deref().map(|text| crate::task::bounded("action", text)).transpose()?;
     let length = request.deadline_seconds.map_or(DEADLINE_DEFAULT, Duration::from_secs);
     let length = length.min(limits::TASK_TIMEOUT_MAX);
-    cx.once(key, RequestApproval::NAME, request, |work| {
+    cx.once(session, RequestApproval::NAME, request, |work| {
         let state = LedgerState::of(work.tx, &request.run)?;
         let task = state.task(&name)?;
         let action = action.map_or_else(|| format!("assign {name}: {}", task.title), str::to_owned);

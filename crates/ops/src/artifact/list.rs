@@ -6,7 +6,7 @@ use contract::domain::limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::Context;
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::limit::rows;
 use crate::verb::{Function, Surface, Verb};
@@ -39,13 +39,13 @@ pub struct Answer {
 }
 
 /// A missing task has no artifacts, as in the agent contract.
-pub fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
+pub fn list(cx: &mut Context, session: &Session, request: &Request) -> Result<Answer> {
     if request.task_id.is_empty() {
         return Err(Error::required("task_id"));
     }
     // The agent contract takes 0 for the usual number.
     let limit = rows(request.limit.filter(|&limit| limit != 0), limits::LIST_ROWS_DEFAULT)?;
-    let task_id = cx.any_task_id(None, &request.task_id)?;
+    let task_id = cx.any_task_id(session, &request.task_id)?;
     let found = match Id::parse(&task_id) {
         Ok(id) => cx.store.read()?.artifacts(&id, limit)?,
         Err(_) => Vec::new(),

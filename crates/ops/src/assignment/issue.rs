@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::packet::packet;
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::crew::denial::denied;
 use crate::crew::ledger_state::{LedgerState, reference};
 use crate::crew::packet::{Draft, IssuedPacket, issue_packet};
@@ -77,12 +77,12 @@ pub struct Answer {
     pub packet: Value,
 }
 
-pub fn issue(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn issue(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let mut reply = match &request.task {
-        Some(task) => issue_task(cx, key, request, &reference(task)?)?,
-        None => issue_next(cx, key, request)?,
+        Some(task) => issue_task(cx, session, request, &reference(task)?)?,
+        None => issue_next(cx, session, request)?,
     };
-    super::snapshot::take(cx, &key.caller, reply.answer.token.number)?;
+    super::snapshot::take(cx, &session.caller, reply.answer.token.number)?;
     fill_in(cx, &mut reply.answer)?;
     Ok(reply)
 }
@@ -95,17 +95,17 @@ pub(crate) fn fill_in(cx: &mut Context, answer: &mut Answer) -> Result<()> {
 }
 
 /// Assigns the first task that is ready and that nothing else keeps from being assigned.
-fn issue_next(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+fn issue_next(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let now = cx.clock.now().at;
     let state = LedgerState::of(&cx.store.read()?, &request.run)?.of_a_crew()?;
     let mut names = ready(&state.ledger, now);
     // A repeated call gets its answer whichever task it names.
-    if names.is_empty() && cx.was_answered(key)? {
+    if names.is_empty() && cx.was_answered(session)? {
         names.extend(state.ledger.rows.keys().next().cloned());
     }
     let mut refusal = None;
     for name in names {
-        match issue_task(cx, key, request, &name) {
+        match issue_task(cx, session, request, &name) {
             Err(error) if is_about_one_task(error.code) => {
                 refusal.get_or_insert(error);
             }
@@ -132,8 +132,13 @@ fn is_about_one_task(code: ErrorCode) -> bool {
     )
 }
 
-fn issue_task(cx: &mut Context, key: &Key, request: &Request, name: &TaskRef) -> Result<Reply<Answer>> {
-    cx.once_viewing(key, Issue::NAME, request, |work| {
+fn issue_task(
+    cx: &mut Context,
+    session: &Session,
+    request: &Request,
+    name: &TaskRef,
+) -> Result<Reply<Answer>> {
+    cx.once_viewing(session, Issue::NAME, request, |work| {
         let view = work.view;
         let mut state = LedgerState::of(work.tx, &request.run)?.of_a_crew()?;
         let owner = request.owner.clone().unwrap_or_else(|| work.caller.agent.as_str().to_owned());

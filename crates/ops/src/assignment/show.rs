@@ -22,7 +22,7 @@ impl Verb for Show {
     const SURFACE: Surface = Surface::Crew;
     type Request = Request;
     type Answer = Answer;
-    const FUNCTION: Function<Self> = Function::Reads(show);
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, request| show(cx, request));
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

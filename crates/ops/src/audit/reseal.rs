@@ -12,7 +12,7 @@ use serde_json::json;
 use store::{Depth, Tx};
 
 use super::report::Verification;
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::decision::{Decider, Decision};
 use crate::error::{Error, Result};
 use crate::once::Reply;
@@ -49,7 +49,7 @@ pub struct Answer {
 }
 
 /// Damage to the file and to the log stays visible: the seal covers what is beside the log.
-pub fn reseal(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn reseal(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     if request.reason.as_deref() == Some("") {
         return Err(Error::field(ErrorCode::InvalidInput, "reason", "must not be empty"));
     }
@@ -63,8 +63,8 @@ pub fn reseal(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
         run_id: None,
     };
     let made_key = Cell::new(false);
-    let prepare = |cx: &mut Context| ask(cx, &made_key);
-    let done = cx.decide_once(key, (Reseal::NAME, request), prepare, |work, (found, decision)| {
+    let prepare = |cx: &mut Context| ask(cx, session, &made_key);
+    let done = cx.decide_once(session, (Reseal::NAME, request), prepare, |work, (found, decision)| {
         if let Some(decision) = &decision {
             let action = found.again(work.tx)?.action();
             let work = &mut decision.act(work, &action)?;
@@ -82,14 +82,14 @@ pub fn reseal(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
 }
 
 /// What a person is shown, if there is something to seal.
-fn ask(cx: &mut Context, made_key: &Cell<bool>) -> Result<(Found, Option<Decision>)> {
+fn ask(cx: &mut Context, session: &Session, made_key: &Cell<bool>) -> Result<(Found, Option<Decision>)> {
     cx.store.forget_key();
     let found = Found::in_store(&cx.store.read()?)?;
     if found.verified.seal_not_checked.is_none() && found.verified.tables.is_empty() {
         return Ok((found, None));
     }
     // Tokens are in the store, which may be forged.
-    let decision = cx.decision_by(Decider::Person, found.action())?;
+    let decision = cx.decision_by(session, Decider::Person, found.action())?;
     made_key.set(cx.store.seal_anew_at_next_transaction()?);
     Ok((found, Some(decision)))
 }

@@ -19,7 +19,7 @@ impl Verb for Verify {
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = Answer;
-    const FUNCTION: Function<Self> = Function::Reads(verify);
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, request| verify(cx, request));
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

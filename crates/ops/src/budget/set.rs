@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use store::Tx;
 
 use super::Shares;
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::crew::denial::deny;
 use crate::crew::ledger_state::{find_run, uuid};
 use crate::decision::changed;
@@ -47,16 +47,16 @@ pub struct Request {
 
 /// Raises or lowers the limit of a run, but not below what is spent, reserved and withheld. The first limit and a lower
 /// one restrict the run; to raise one is a person's decision.
-pub fn set(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Shares>> {
+pub fn set(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Shares>> {
     if request.cost.is_none() && request.tokens.is_none() {
         return Err(Error::new(ErrorCode::Usage, "cost or tokens is required")
             .hint("set a limit for the cost, for the tokens, or for both"));
     }
     let prepare = |cx: &mut Context| {
         let action = raise(&cx.store.read()?, request)?;
-        action.map(|action| cx.decision(action)).transpose()
+        action.map(|action| cx.decision(session, action)).transpose()
     };
-    cx.decide_once(key, (Set::NAME, request), prepare, |work, decision| {
+    cx.decide_once(session, (Set::NAME, request), prepare, |work, decision| {
         match (decision, raise(work.tx, request)?) {
             (Some(decision), Some(action)) => set_limit(&mut decision.act(work, &action)?, request),
             (None, None) => set_limit(work, request),

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use store::{Reservation, Tx};
 
 use super::Shares;
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::crew::denial::deny;
 use crate::crew::ledger_state::{find_run, uuid};
 use crate::crew::loans;
@@ -50,17 +50,17 @@ pub struct Request {
 
 /// Turns what is withheld for the task into spent and free money, in the budgets of its run and of the runs that
 /// started it. Refuses more than what is withheld.
-pub fn settle(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Shares>> {
+pub fn settle(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Shares>> {
     if request.cost.is_none() && request.tokens.is_none() {
         return Err(Error::new(ErrorCode::Usage, "cost or tokens is required")
             .hint("say what the task cost, how many tokens it used, or both"));
     }
-    let run = cx.run_id_once(key, &request.run)?;
+    let run = cx.run_id_once(session, &request.run)?;
     let prepare = |cx: &mut Context| {
         let action = judge(&cx.store.read()?, &run, request)?;
-        cx.decision(action)
+        cx.decision(session, action)
     };
-    cx.decide_once(key, (Settle::NAME, request), prepare, |work, decision| {
+    cx.decide_once(session, (Settle::NAME, request), prepare, |work, decision| {
         let action = judge(work.tx, &run, request)?;
         let work = &mut decision.act(work, &action)?;
         let run = find_run(work.tx, &run)?;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Tx;
 
-use crate::context::Context;
+use crate::context::{Context, Session};
 use crate::crew::ledger_state::uuid;
 use crate::error::Result;
 use crate::verb::{Function, Surface, Verb};
@@ -63,8 +63,8 @@ pub struct WithheldFor {
     pub amount: Amount,
 }
 
-pub fn show(cx: &mut Context, request: &Request) -> Result<Answer> {
-    let run = cx.run_named(&request.run)?;
+pub fn show(cx: &mut Context, session: &Session, request: &Request) -> Result<Answer> {
+    let run = cx.run_named(session, &request.run)?;
     let tx = cx.store.read()?;
     let Some(purse) = tx.purse(&run.asked.id)? else { return Ok(Answer::default()) };
     let withheld_for = if purse.withheld.is_zero() { Vec::new() } else { withheld_for(&tx, &run)? };

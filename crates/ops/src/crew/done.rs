@@ -14,7 +14,7 @@ use super::conditions::criterion;
 use super::denial::{denied, verdict};
 use super::ledger_state::LedgerState;
 use crate::checking::Checked;
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::record::{EventWriter, scrubbed};
 
@@ -25,13 +25,13 @@ pub(crate) type ChecksSeen = BTreeMap<TaskRef, Checked>;
 /// or that is refused anyway.
 pub(crate) fn observe(
     cx: &mut Context,
-    key: &Key,
+    session: &Session,
     envelope: &OrchestratorOutput,
     options: DeltaOptions,
 ) -> Result<ChecksSeen> {
     let mut seen = ChecksSeen::new();
     let says_done = envelope.ledger_delta.iter().any(|delta| delta.status == Status::Done);
-    if !says_done || cx.was_answered(key)? {
+    if !says_done || cx.was_answered(session)? {
         return Ok(seen);
     }
     let run_id: Option<RunId> = Id::from_uuid(envelope.run_id.as_str());

@@ -19,7 +19,7 @@ impl Verb for Convert {
     const SURFACE: Surface = Surface::Validator;
     type Request = Request;
     type Answer = Judgment;
-    const FUNCTION: Function<Self> = Function::Reads(|cx, request: &Request| {
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, request: &Request| {
         let now = cx.now().at;
         Ok(judgment(&converted(request, request.document.as_bytes(), now)))
     });

@@ -24,7 +24,7 @@ impl Verb for Check {
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = Answer;
-    const FUNCTION: Function<Self> = Function::Reads(|cx, request: &Request| {
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, request: &Request| {
         let executors = cx.host().executors(&request.directory)?;
         let reading = Reading { name: request.name.clone(), now: cx.now().at, ..Reading::default() };
         let understood = understand(&request.document.bytes(), &request.directory, &reading, &executors)?;
@@ -94,7 +94,7 @@ impl Verb for PlanSchema {
     const SURFACE: Surface = Surface::Writ;
     type Request = SchemaRequest;
     type Answer = Schema;
-    const FUNCTION: Function<Self> = Function::Reads(|_, _| Ok(plan_schema()));
+    const FUNCTION: Function<Self> = Function::Reads(|_, _, _| Ok(plan_schema()));
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

@@ -18,7 +18,7 @@ impl Verb for List {
     const SURFACE: Surface = Surface::Writ;
     type Request = ListRequest;
     type Answer = Kinds;
-    const FUNCTION: Function<Self> = Function::Reads(|_, _| Ok(kinds()));
+    const FUNCTION: Function<Self> = Function::Reads(|_, _, _| Ok(kinds()));
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -56,7 +56,7 @@ impl Verb for Show {
     const SURFACE: Surface = Surface::Writ;
     type Request = ShowRequest;
     type Answer = Schema;
-    const FUNCTION: Function<Self> = Function::Reads(|_, request| show(request));
+    const FUNCTION: Function<Self> = Function::Reads(|_, _, request| show(request));
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

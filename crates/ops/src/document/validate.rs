@@ -21,7 +21,7 @@ impl Verb for Validate {
     const SURFACE: Surface = Surface::Validator;
     type Request = Request;
     type Answer = Judgment;
-    const FUNCTION: Function<Self> = Function::Reads(validate);
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, request| validate(cx, request));
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use store::{RunFilter, Tx};
 
 use super::{about, program};
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::crew::token::FLOOR;
 use crate::error::Result;
 use crate::once::Reply;
@@ -78,15 +78,15 @@ impl HaltedProcess {
 }
 
 /// The new epoch is committed before a process is ended, so that none of them can write, and no new one can begin.
-pub fn halt(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    cx.while_halted(|cx| halt_all(cx, key, request))
+pub fn halt(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
+    cx.while_halted(|cx| halt_all(cx, session, request))
 }
 
-fn halt_all(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+fn halt_all(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let reason = crate::task::reason(request.reason.as_deref())?;
     let action = action(reason.as_deref());
-    let prepare = |cx: &mut Context| cx.decision(action.clone());
-    let mut reply = cx.decide_once(key, (HaltAll::NAME, request), prepare, |work, decision| {
+    let prepare = |cx: &mut Context| cx.decision(session, action.clone());
+    let mut reply = cx.decide_once(session, (HaltAll::NAME, request), prepare, |work, decision| {
         begin_epoch(&mut decision.act(work, &action)?, reason.clone())
     })?;
     cx.store.enter_epoch()?;
@@ -102,7 +102,7 @@ fn halt_all(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answ
     }
     let gone = reply.answer.processes.iter().filter(|process| process.is_gone());
     let gone: Vec<ProcessIdentity> = gone.map(|process| process.process.clone()).collect();
-    program::forget(cx, &key.caller, &gone)?;
+    program::forget(cx, &session.caller, &gone)?;
     Ok(reply)
 }
 

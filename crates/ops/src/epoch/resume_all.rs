@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use store::{RunFilter, Tx};
 
 use super::about;
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb, WhileHalted};
@@ -50,11 +50,11 @@ pub struct Interrupted {
     pub command: String,
 }
 
-pub fn resume_all(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    cx.while_halted(|cx| lift(cx, key, request))
+pub fn resume_all(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
+    cx.while_halted(|cx| lift(cx, session, request))
 }
 
-fn lift(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+fn lift(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let reason = crate::task::reason(request.reason.as_deref())?;
     let message = match &reason {
         Some(reason) => format!("The halt was lifted: {reason}"),
@@ -62,9 +62,9 @@ fn lift(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>>
     };
     let prepare = |cx: &mut Context| {
         required(&cx.store.read()?)?;
-        cx.decision(action())
+        cx.decision(session, action())
     };
-    let reply = cx.decide_once(key, (ResumeAll::NAME, request), prepare, |work, decision| {
+    let reply = cx.decide_once(session, (ResumeAll::NAME, request), prepare, |work, decision| {
         required(work.tx)?;
         let work = &mut decision.act(work, &action())?;
         let epoch = work.tx.epoch()?.number + 1;

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{Event, EventFilter};
 
-use crate::context::Context;
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::verb::{Function, Surface, Verb};
 
@@ -74,8 +74,8 @@ fn is_zero(number: &i64) -> bool {
     *number == 0
 }
 
-fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
-    let task_id = request.task_id.as_deref().map(|task| cx.any_task_id(None, task)).transpose()?;
+fn list(cx: &mut Context, session: &Session, request: &Request) -> Result<Answer> {
+    let task_id = request.task_id.as_deref().map(|task| cx.any_task_id(session, task)).transpose()?;
     let request = &Request { task_id, ..request.clone() };
     let events: Vec<EventView> = events(cx, request)?.iter().map(super::view).collect();
     Ok(Answer {

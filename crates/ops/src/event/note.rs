@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::event::target;
 use crate::once::Reply;
@@ -49,7 +49,7 @@ pub struct Answer {
     pub event_id: i64,
 }
 
-pub fn note(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn note(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let kind = request.kind.trim();
     if kind.is_empty() || kind.len() > KIND_BYTES_MAX || kind.chars().any(char::is_control) {
         let message = format!("the kind must be 1 to {KIND_BYTES_MAX} bytes without control characters");
@@ -62,7 +62,7 @@ pub fn note(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answ
         return Err(Error::new(ErrorCode::TooLarge, message));
     }
     target::check(request.project_id.as_deref())?;
-    cx.once(key, Note::NAME, request, |work| {
+    cx.once(session, Note::NAME, request, |work| {
         let (about, _) = target::of_event(work, request.task_id.as_deref(), request.project_id.as_deref())?;
         let says = EventBody::event(kind, request.message.clone(), request.metadata.clone());
         Ok(Answer { event_id: work.say(&about, says)? })

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use store::Witness;
 
 use super::{Answer as Done, Request as Piece, gc, preview_piece};
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::host::Collected;
 use crate::once::Reply;
@@ -35,7 +35,7 @@ impl Verb for Preview {
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = Answer;
-    const FUNCTION: Function<Self> = Function::Reads(preview);
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, request| preview(cx, request));
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
@@ -58,20 +58,20 @@ pub struct Answer {
     pub snapshots: Option<Collected>,
 }
 
-pub fn collect(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn collect(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     // What one piece writes confirms no time to the next.
     let before = cx.store.use_witness(Witness::Whole(None));
-    let done = collect_all(cx, key, request);
+    let done = collect_all(cx, session, request);
     cx.store.use_witness(before);
     done
 }
 
-fn collect_all(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+fn collect_all(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let mut piece = Piece { retention: request.retention, after: None };
     let mut total = Done::default();
     let mut replayed = true;
     for number in 1_u64.. {
-        let reply = gc(cx, &nth(key, number)?, &piece)?;
+        let reply = gc(cx, &nth(session, number)?, &piece)?;
         replayed &= reply.replayed;
         piece.after = reply.answer.next.clone();
         total.add(reply.answer);
@@ -80,7 +80,7 @@ fn collect_all(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<A
         }
     }
     remove_private(cx)?;
-    let request_id = Some(key.request_id.as_str().to_owned());
+    let request_id = Some(session.request().to_owned());
     // While a snapshot is taken or a rollback runs, they stay until the next call.
     let snapshots = crate::snapshots::gc::collect(cx, false).ok();
     Ok(Reply { answer: Answer { dry_run: false, request_id, done: total, snapshots }, replayed })
@@ -114,12 +114,12 @@ pub fn preview(cx: &mut Context, request: &Request) -> Result<Answer> {
 }
 
 /// Each piece has a request id of its own that follows from the first, so that a repeated call repeats no piece.
-fn nth(key: &Key, piece: u64) -> Result<Key> {
-    let request_id = match piece {
-        1 => key.request_id.clone(),
-        _ => RequestId::parse(&format!("{}.{piece}", key.request_id.as_str())).map_err(|error| {
-            Error::new(ErrorCode::InvalidInput, error.to_string()).hint("use a shorter request id")
-        })?,
-    };
-    Ok(Key { caller: key.caller.clone(), request_id })
+fn nth(session: &Session, piece: u64) -> Result<Session> {
+    if piece == 1 {
+        return Ok(session.clone());
+    }
+    let request_id = RequestId::parse(&format!("{}.{piece}", session.request())).map_err(|error| {
+        Error::new(ErrorCode::InvalidInput, error.to_string()).hint("use a shorter request id")
+    })?;
+    Ok(session.under(request_id))
 }

@@ -26,7 +26,7 @@ impl Verb for Brief {
     const SURFACE: Surface = Surface::Crew;
     type Request = Request;
     type Answer = Answer;
-    const FUNCTION: Function<Self> = Function::Reads(brief);
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, request| brief(cx, request));
 }
 
 /// Either a bundle or a run of this store.

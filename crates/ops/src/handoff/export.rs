@@ -27,7 +27,7 @@ impl Verb for Export {
     const SURFACE: Surface = Surface::Crew;
     type Request = Request;
     type Answer = Answer;
-    const FUNCTION: Function<Self> = Function::Reads(export);
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, request| export(cx, request));
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

@@ -7,6 +7,7 @@ use contract::digest;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::handoff::foreign::{Assumed, Completed, is_foreign};
 use contract::domain::crew::handoff::{Bundle, CarriedRow};
+use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::Id;
 use contract::domain::run::RunId;
 use contract::operator::handoff::HandoffRow;
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 use super::read::{complete, read};
 use super::refuse_contradiction;
 use super::unpack::unpack;
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::crew::denial::deny;
 use crate::crew::ledger_state::LedgerState;
 use crate::crew::token;
@@ -97,7 +98,7 @@ struct Fingerprint<'r> {
 
 /// Imports the run, then writes the files of its worklogs. A run that is here already in the same state is not an
 /// error; one in another state is never overwritten.
-pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn import(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let digest = digest_of(&request.document)?;
     if request.digest.as_ref().is_some_and(|expected| *expected != digest) {
         let message = format!("the bundle has another digest: {digest}");
@@ -106,7 +107,9 @@ pub fn import(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<An
     let workspace = workspace_of(cx, request)?;
     let request = &Request { workspace, ..request.clone() };
     let same = Fingerprint { bundle: &digest, workspace: &request.workspace };
-    let mut reply = cx.once_viewing(key, Import::NAME, &same, |work| take_over(work, request, &digest))?;
+    let mut reply = cx.once_viewing(session, Import::NAME, &same, |work| {
+        take_over(work, request, &digest, &session.origin.environment)
+    })?;
     for task in reply.answer.worklogs.clone() {
         let set_aside = crate::worklog::write_file(cx, &reply.answer.run_id, &task)?;
         reply.answer.x_set_aside.extend(set_aside);
@@ -131,7 +134,12 @@ fn workspace_of(cx: &Context, request: &Request) -> Result<String> {
     Err(Error::new(ErrorCode::InvalidInput, format!("workspace {workspace} is not a directory")))
 }
 
-fn take_over(work: &mut EventWriter<'_, '_>, request: &Request, digest: &str) -> Result<Answer> {
+fn take_over(
+    work: &mut EventWriter<'_, '_>,
+    request: &Request,
+    digest: &str,
+    environment: &AuthorEnvironment,
+) -> Result<Answer> {
     let view = work.view;
     let handoff = read(work, request, view)?;
     let run_id: RunId = Id::from_uuid(handoff.run_id.as_str())
@@ -144,7 +152,7 @@ fn take_over(work: &mut EventWriter<'_, '_>, request: &Request, digest: &str) ->
     let (bundle, raised) = if is_new {
         let raised = raise(work, &bundle)?;
         let bundle = bundle.shifted(raised);
-        unpack(work, &run_id, &bundle, (request, digest), view)?;
+        unpack(work, &run_id, &bundle, (request, digest), environment, view)?;
         (bundle, raised)
     } else {
         known_as(work, &run_id, bundle)?

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::handoff::Bundle;
+use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Event, mint};
 use contract::domain::run::{DocumentKind, NewRun, RunId, RunState};
 use contract::domain::task::TaskId;
@@ -43,9 +44,10 @@ pub(super) fn unpack(
     run_id: &RunId,
     bundle: &Bundle,
     (request, digest): (&Request, &str),
+    environment: &AuthorEnvironment,
     view: &HostView,
 ) -> Result<()> {
-    let run = new_run(work, run_id, bundle, &request.workspace)?;
+    let run = new_run(work, run_id, bundle, &request.workspace, environment)?;
     let about = crate::run::accept::announce(work, &run)?;
     let about = About { reply_to: Some(run.origin_id), ..about };
     let workspace = &request.workspace;
@@ -78,7 +80,13 @@ pub(super) fn unpack(
     unpacking.run_state(work)
 }
 
-fn new_run(work: &mut EventWriter<'_, '_>, id: &RunId, bundle: &Bundle, workspace: &str) -> Result<NewRun> {
+fn new_run(
+    work: &mut EventWriter<'_, '_>,
+    id: &RunId,
+    bundle: &Bundle,
+    workspace: &str,
+    environment: &AuthorEnvironment,
+) -> Result<NewRun> {
     let run = &bundle.carried.x_run;
     let objective = bundle.handoff.objective.clone();
     Ok(NewRun {
@@ -104,7 +112,7 @@ fn new_run(work: &mut EventWriter<'_, '_>, id: &RunId, bundle: &Bundle, workspac
         parent_task: None,
         document_digest: run.document_digest.clone(),
         // Another machine's would name nothing here: the checks run in the importer's environment.
-        environment: Some(work.view.author_environment()?.clone()),
+        environment: Some(environment.clone()),
         session_id: None,
         warnings: Vec::new(),
     })

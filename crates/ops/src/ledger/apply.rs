@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::new_run::{NewRunParts, load_or_create};
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::crew::denial::{denied, deny, verdict};
 use crate::crew::done::{self, ChecksSeen};
 use crate::crew::ledger_state::LedgerState;
@@ -65,7 +65,7 @@ pub struct Answer {
     pub lock_differences: Vec<LockDifference>,
 }
 
-pub fn apply(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn apply(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let workspace = real_workspace(cx, request.workspace.as_deref());
     let request = &Request { workspace, ..request.clone() };
     let envelope = read(&whole(&request.document), request.workspace.as_deref(), request.strict)?;
@@ -73,10 +73,10 @@ pub fn apply(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ans
         let message = "the document has assignments; use `writ orchestrate step` for them";
         return Err(deny(Code::NonCompliant, "assignments_in_deltas", message));
     }
-    let checks = done::observe(cx, key, &envelope, options(&envelope, request.strict))?;
-    cx.once_viewing(key, Apply::NAME, request, |work| {
+    let checks = done::observe(cx, session, &envelope, options(&envelope, request.strict))?;
+    cx.once_viewing(session, Apply::NAME, request, |work| {
         let view = work.view;
-        let (mut state, created) = load_or_create(work, &envelope, &NewRunParts::of(request))?;
+        let (mut state, created) = load_or_create(work, &envelope, &NewRunParts::of(session, request))?;
         let ignored = take(work, &mut state, &envelope, (&checks, request.strict))?;
         let fold = view.folds_case(&state.run.asked.workspace)?;
         let reconcile = state.reconcile(work.tx, work.now, fold)?;
@@ -98,11 +98,12 @@ pub(crate) fn real_workspace(cx: &Context, workspace: Option<&str>) -> Option<St
 }
 
 impl<'r> NewRunParts<'r> {
-    fn of(request: &'r Request) -> Self {
+    fn of(session: &'r Session, request: &'r Request) -> Self {
         Self {
             document: &request.document,
             objective: request.objective.as_deref(),
             workspace: request.workspace.as_deref(),
+            environment: &session.origin.environment,
         }
     }
 }

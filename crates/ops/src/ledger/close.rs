@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::assignment::issue::settled;
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::crew::denial::deny;
 use crate::crew::ledger_state::LedgerState;
 use crate::error::Result;
@@ -43,8 +43,8 @@ pub struct Answer {
     pub tasks: Vec<Value>,
 }
 
-pub fn close(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    cx.once_viewing(key, Close::NAME, request, |work| {
+pub fn close(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
+    cx.once_viewing(session, Close::NAME, request, |work| {
         let view = work.view;
         let state = LedgerState::of(work.tx, &request.run)?.of_a_crew()?;
         if state.run.state.is_terminal() {

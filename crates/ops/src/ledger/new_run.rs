@@ -1,6 +1,7 @@
 //! The run of a document's ledger: the one in the store, or a new one.
 
 use contract::domain::code::ErrorCode;
+use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Event, Id, mint};
 use contract::domain::run::{DocumentKind, NewRun, RunId};
 use contract::operator::{Code, OrchestratorOutput};
@@ -17,6 +18,7 @@ pub(crate) struct NewRunParts<'r> {
     pub(crate) document: &'r Value,
     pub(crate) objective: Option<&'r str>,
     pub(crate) workspace: Option<&'r str>,
+    pub(crate) environment: &'r AuthorEnvironment,
 }
 
 /// The ledger of the document's run, and whether the run had to be created.
@@ -45,7 +47,6 @@ fn new_run(work: &mut EventWriter<'_, '_>, id: RunId, parts: &NewRunParts<'_>) -
     let Some(workspace) = parts.workspace.map(str::to_owned) else {
         return Err(Error::new(ErrorCode::InvalidInput, "the run is new, so workspace is required"));
     };
-    let environment = work.view.author_environment()?.clone();
     let objective = parts.objective.unwrap_or("work of a crew").to_owned();
     crate::run::accept::refuse_secrets_in(&json!([objective, workspace]))?;
     let digest = contract::digest::of_value(parts.document)
@@ -65,7 +66,7 @@ fn new_run(work: &mut EventWriter<'_, '_>, id: RunId, parts: &NewRunParts<'_>) -
         parent_run: None,
         parent_task: None,
         document_digest: digest,
-        environment: Some(environment),
+        environment: Some(parts.environment.clone()),
         session_id: None,
         warnings: Vec::new(),
     })

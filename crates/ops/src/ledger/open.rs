@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::show;
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::crew::denial::deny;
 use crate::error::{Error, Result};
 use crate::once::Reply;
@@ -43,7 +43,7 @@ pub struct Request {
 
 /// Makes the workspace, submits the plan and returns the new ledger. The plan's author decides what is checked;
 /// orchestrators can only assign the tasks.
-pub fn open(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<show::Answer>> {
+pub fn open(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<show::Answer>> {
     let reading = Reading { name: request.name.clone(), now: cx.now().at, ..Reading::default() };
     let Understood { intake, workspace } =
         document::read(cx, &request.document, &request.directory, &reading)?;
@@ -64,18 +64,22 @@ pub fn open(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<show
             ..AopSubmission::default()
         },
     };
-    open_submission(cx, key, &submission)
+    open_submission(cx, session, &submission)
 }
 
 /// The same for a plan that was already understood.
-pub fn open_submission(cx: &mut Context, key: &Key, submission: &Submission) -> Result<Reply<show::Answer>> {
+pub fn open_submission(
+    cx: &mut Context,
+    session: &Session,
+    submission: &Submission,
+) -> Result<Reply<show::Answer>> {
     let host = cx.host();
     host.make_directory(&submission.workspace)?;
     let workspace = host.real_directory(&submission.workspace);
     let submission = Submission { kind: DocumentKind::Ledger, workspace, ..submission.clone() };
     refuse_outside(&submission)?;
     refuse_isolation(&submission)?;
-    let Reply { answer, replayed } = submit(cx, key, &submission)?;
+    let Reply { answer, replayed } = submit(cx, session, &submission)?;
     let answer = show::show(cx, &show::Request { run: answer.run_id.to_string() })?;
     Ok(Reply { answer, replayed })
 }

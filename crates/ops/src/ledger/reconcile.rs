@@ -16,7 +16,7 @@ impl Verb for Reconcile {
     const SURFACE: Surface = Surface::Validator;
     type Request = Request;
     type Answer = VerdictAnswer;
-    const FUNCTION: Function<Self> = Function::Reads(reconcile);
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, request| reconcile(cx, request));
 }
 
 /// Whether the ledger agrees with its locks, heartbeats, blockers and results now.

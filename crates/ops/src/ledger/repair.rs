@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::crew::blockers::settle_blocker;
 use crate::crew::denial::denied;
 use crate::crew::grants;
@@ -67,12 +67,12 @@ pub struct Repaired {
 
 /// Resolves what can be resolved without a decision: tasks that cannot go on are blocked, locks of tasks that ended are
 /// released, missing blockers are added. With `accept`, rows that are done without a result are accepted.
-pub fn repair(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn repair(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     if let Some(reason) = &request.accept {
         crate::run::accept::refuse_secrets_in(&json!([reason]))?;
     }
     let accept = request.accept.as_deref().filter(|reason| !reason.trim().is_empty());
-    cx.once_viewing(key, Repair::NAME, request, |work| {
+    cx.once_viewing(session, Repair::NAME, request, |work| {
         let mut state = LedgerState::of(work.tx, &request.run)?.of_a_crew()?;
         let fold = work.view.folds_case(&state.run.asked.workspace)?;
         let mut repaired = Vec::new();

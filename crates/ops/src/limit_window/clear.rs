@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::list::{Limit, limit_of};
 use super::{about, end};
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb};
@@ -32,11 +32,11 @@ pub struct Request {
 }
 
 /// Returns the window as it was.
-pub fn clear(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Limit>> {
+pub fn clear(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Limit>> {
     if request.resource.is_empty() {
         return Err(Error::required("resource"));
     }
-    cx.once(key, Clear::NAME, request, |work| {
+    cx.once(session, Clear::NAME, request, |work| {
         let Some(window) = work.tx.limit_window(&request.resource)? else {
             // What was given could be a secret, so it is not repeated.
             return Err(Error::new(ErrorCode::NotFound, "no limit of this resource is known")

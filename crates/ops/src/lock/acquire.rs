@@ -13,7 +13,7 @@ use contract::operator::{Code, Mode, TaskRef};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::crew::conflict;
 use crate::crew::denial::deny;
 use crate::crew::grants::{self, LockRequest};
@@ -79,9 +79,9 @@ impl From<Grant> for Answer {
     }
 }
 
-pub fn acquire(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn acquire(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let name = reference(&request.task)?;
-    let mut reply = cx.once_viewing(key, Acquire::NAME, request, |work| {
+    let mut reply = cx.once_viewing(session, Acquire::NAME, request, |work| {
         let view = work.view;
         let state = LedgerState::of(work.tx, &request.run)?;
         let (task, row) = (state.task(&name)?, state.row(&name)?);

@@ -33,7 +33,7 @@ impl Verb for Check {
     const SURFACE: Surface = Surface::Validator;
     type Request = Request;
     type Answer = VerdictAnswer;
-    const FUNCTION: Function<Self> = Function::Reads(check);
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, request| check(cx, request));
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

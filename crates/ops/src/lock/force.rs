@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::crew::denial::{deny, refused};
 use crate::crew::grants;
 use crate::crew::ledger_state::{find_task, reference};
@@ -66,15 +66,15 @@ pub struct HolderEnded {
 }
 
 /// Asks a person, ends the engine and everything that it started, and releases the locks.
-pub fn force(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn force(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let reason = crate::task::reason(Some(&request.reason))?.unwrap_or_default();
     let prepare = |cx: &mut Context| {
-        let asked = ask(cx, request)?;
-        announce(cx, key, request, (&asked, &reason))?;
+        let asked = ask(cx, session, request)?;
+        announce(cx, session, request, (&asked, &reason))?;
         let ended = end(cx, &asked)?;
         Ok((asked, ended))
     };
-    cx.decide_once(key, (Force::NAME, request), prepare, |work, (asked, holders)| {
+    cx.decide_once(session, (Force::NAME, request), prepare, |work, (asked, holders)| {
         let (_, held) = held(work.tx, request)?;
         let acted = asked.decision.act(work, &action(&held, &asked.seen));
         let work = &mut acted.map_err(|error| after_the_end(error, &holders))?;
@@ -113,22 +113,28 @@ fn held(tx: &store::Tx<'_>, request: &Request) -> Result<(Task, Vec<Held>)> {
     Ok((task, held))
 }
 
-fn ask(cx: &mut Context, request: &Request) -> Result<Asked> {
+fn ask(cx: &mut Context, session: &Session, request: &Request) -> Result<Asked> {
     let (_, held) = held(&cx.store.read()?, request)?;
     let host = cx.host();
     let holders = held.iter().filter_map(|lock| lock.holder.clone());
     let look = |holder: &ProcessIdentity| (host.settle(holder), host.pid_here(holder).unwrap_or(holder.pid));
     let seen: Seen = holders.map(|holder| (holder.clone(), look(&holder))).collect();
-    let decision = cx.decision(action(&held, &seen))?;
+    let decision = cx.decision(session, action(&held, &seen))?;
     Ok(Asked { decision, seen })
 }
 
 /// Looks at the locks again, because a person may take a while to answer, and records which engines are going to be ended.
-fn announce(cx: &mut Context, key: &Key, request: &Request, (asked, reason): (&Asked, &str)) -> Result<()> {
+fn announce(
+    cx: &mut Context,
+    session: &Session,
+    request: &Request,
+    (asked, reason): (&Asked, &str),
+) -> Result<()> {
     let tx = cx.store.begin()?;
     let now = cx.clock.now();
     let view = HostView::default();
-    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller: &key.caller, view: &view };
+    let mut work =
+        EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller: &session.caller, view: &view };
     let (task, held) = held(&tx, request)?;
     let mut work = asked.decision.announce(&mut work, &action(&held, &asked.seen))?;
     let about = crate::task::about(&tx, &task)?;

@@ -6,7 +6,7 @@ use contract::operator::fencing::Refused;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::crew::denial::{deny, refused};
 use crate::crew::grants;
 use crate::crew::ledger_state::{find_task, reference};
@@ -46,10 +46,10 @@ pub struct Answer {
     pub released: Vec<String>,
 }
 
-pub fn release(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn release(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let name = reference(&request.task)?;
     let reason = crate::task::reason(request.reason.as_deref())?;
-    cx.once(key, Release::NAME, request, |work| {
+    cx.once(session, Release::NAME, request, |work| {
         let (_, task) = find_task(work.tx, &request.run, &name)?;
         let held = work.tx.locks_of_task(&task.id)?;
         let token = token::genuine(work.tx, &task.id, request.token)?;

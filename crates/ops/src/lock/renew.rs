@@ -8,7 +8,7 @@ use contract::domain::time::Lease;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Caller, Context};
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::verb::{Function, Surface, Verb};
 
@@ -41,7 +41,7 @@ pub struct Answer {
 }
 
 /// Updates rows and appends no event: calling it twice has the effect of one call.
-pub fn renew(cx: &mut Context, _: &Caller, request: &Request) -> Result<Answer> {
+pub fn renew(cx: &mut Context, _: &Session, request: &Request) -> Result<Answer> {
     let tx = cx.store.begin()?;
     let now = cx.clock.now();
     let (token, held) = super::admitted(&tx, &request.run, &request.task, request.token, &now)?;

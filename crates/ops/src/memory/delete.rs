@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Name;
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb};
@@ -31,10 +31,10 @@ pub struct Answer {
     pub scope_id: Option<String>,
 }
 
-pub fn delete(cx: &mut Context, key: &Key, request: &Name) -> Result<Reply<Answer>> {
+pub fn delete(cx: &mut Context, session: &Session, request: &Name) -> Result<Reply<Answer>> {
     let (place, name) = request.checked()?;
-    let place = cx.memory_place(Some(key), place)?;
-    cx.once(key, Delete::NAME, request, |work| {
+    let place = cx.memory_place(session, place)?;
+    cx.once(session, Delete::NAME, request, |work| {
         super::living(work.tx, &place, name, work.now.at)?;
         let about = super::about(work, &place, None)?;
         let deleted = Change::MemoryDeleted { place: place.clone(), key: name.to_owned() };

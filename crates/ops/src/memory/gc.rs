@@ -7,7 +7,7 @@ use contract::domain::limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::limit::positive;
 use crate::once::Reply;
@@ -40,13 +40,13 @@ pub struct Answer {
     pub limit: usize,
 }
 
-pub fn gc(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn gc(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let limit = request.limit.map_or(Ok(limits::MEMORY_GC_DEFAULT), positive)?;
     if limit > limits::MEMORY_GC_MAX {
         let message = format!("limit must be at most {}", limits::MEMORY_GC_MAX);
         return Err(Error::new(ErrorCode::TooLarge, message));
     }
-    cx.once(key, Gc::NAME, request, |work| {
+    cx.once(session, Gc::NAME, request, |work| {
         let ids = work.tx.expired_memories(work.tx.confirmed(work.now.at)?, limit)?;
         let deleted = ids.len();
         Ok(Answer { event_id: remove(work, ids)?, deleted, limit })

@@ -3,7 +3,7 @@
 use contract::continuity::MemoryView;
 
 use super::Name;
-use crate::context::Context;
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::verb::{Function, Surface, Verb};
 
@@ -19,9 +19,9 @@ impl Verb for Get {
     const FUNCTION: Function<Self> = Function::Reads(get);
 }
 
-pub fn get(cx: &mut Context, name: &Name) -> Result<MemoryView> {
+pub fn get(cx: &mut Context, session: &Session, name: &Name) -> Result<MemoryView> {
     let (place, key) = name.checked()?;
-    let place = cx.memory_place(None, place)?;
+    let place = cx.memory_place(session, place)?;
     let now = cx.now().at;
     let memory = super::living(&cx.store.read()?, &place, key, now)?;
     Ok(MemoryView::at(&memory, now))

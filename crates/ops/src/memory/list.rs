@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Page;
-use crate::context::Context;
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::limit::rows;
 use crate::verb::{Function, Surface, Verb};
@@ -45,9 +45,9 @@ pub struct Answer {
     pub page: Page,
 }
 
-pub fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
+pub fn list(cx: &mut Context, session: &Session, request: &Request) -> Result<Answer> {
     let place = checked_place(request.scope.as_str(), request.scope_id.as_deref())?;
-    let place = cx.memory_place(None, place)?;
+    let place = cx.memory_place(session, place)?;
     let limit = rows(request.limit, limits::LIST_ROWS_MAX)?;
     let now = cx.now().at;
     let found = cx.store.read()?.memories(&place, now, limit + 1)?;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Name;
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb};
@@ -47,12 +47,12 @@ pub struct Answer {
     pub pinned: bool,
 }
 
-pub fn pin(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn pin(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let name = Name { key: request.key.clone(), scope: request.scope, scope_id: request.scope_id.clone() };
     let (place, name) = name.checked()?;
-    let place = cx.memory_place(Some(key), place)?;
+    let place = cx.memory_place(session, place)?;
     let pinned = !request.unpin;
-    cx.once(key, Pin::NAME, request, |work| {
+    cx.once(session, Pin::NAME, request, |work| {
         super::living(work.tx, &place, name, work.now.at)?;
         let about = super::about(work, &place, None)?;
         let change = Change::MemoryPinned { place: place.clone(), key: name.to_owned(), pinned };

@@ -21,7 +21,7 @@ impl Verb for Search {
     const SURFACE: Surface = Surface::Continuity;
     type Request = Request;
     type Answer = Answer;
-    const FUNCTION: Function<Self> = Function::Reads(search);
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, request| search(cx, request));
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

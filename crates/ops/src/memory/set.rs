@@ -6,7 +6,7 @@ use contract::domain::memory::{MemoryKind, Scope, ValueType};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb};
@@ -106,10 +106,10 @@ pub struct Answer {
     pub expires_at: Option<String>,
 }
 
-pub fn set(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn set(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let mut draft = request.draft()?;
-    draft.place = cx.memory_place(Some(key), draft.place)?;
-    cx.once(key, Set::NAME, request, |work| {
+    draft.place = cx.memory_place(session, draft.place)?;
+    cx.once(session, Set::NAME, request, |work| {
         let (event_id, memory) = super::write(work, &draft, None)?;
         Ok(Answer {
             event_id,

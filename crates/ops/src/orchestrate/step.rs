@@ -11,7 +11,7 @@ use super::program::{self, Program};
 use super::sending::send_assignment;
 use crate::assignment::issue::{self, settled};
 use crate::assignment::snapshot;
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::crew::done::{self, ChecksSeen};
 use crate::crew::lock_claims::{LockDifference, differences};
 use crate::error::{Error, Result};
@@ -84,25 +84,27 @@ pub struct Answer {
 
 /// Sweeps tasks that timed out first, so that the step works on the current ledger. The sweep is undone if the step is
 /// refused.
-pub fn step(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn step(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let workspace = apply::real_workspace(cx, request.workspace.as_deref());
     let request = &Request { workspace, ..request.clone() };
-    let read = document(cx, key, request)?.map(|document| {
+    let read = document(cx, session, request)?.map(|document| {
         let envelope = apply::read(&document, request.workspace.as_deref(), request.strict)?;
         Ok::<_, Error>((document, envelope))
     });
     let read = read.transpose()?;
     let checks = match &read {
-        Some((_, envelope)) => done::observe(cx, key, envelope, apply::options(envelope, request.strict))?,
+        Some((_, envelope)) => {
+            done::observe(cx, session, envelope, apply::options(envelope, request.strict))?
+        }
         None => ChecksSeen::new(),
     };
-    let mut reply = cx.once_viewing(key, Step::NAME, request, |work| {
+    let mut reply = cx.once_viewing(session, Step::NAME, request, |work| {
         let (document, envelope) =
             read.as_ref().ok_or_else(|| Error::new(ErrorCode::Bug, "a stored answer was not replayed"))?;
-        take_step(work, request, (document, envelope), &checks)
+        take_step(work, session, request, (document, envelope), &checks)
     })?;
     for assignment in &mut reply.answer.assignments {
-        snapshot::take(cx, &key.caller, assignment.token.number)?;
+        snapshot::take(cx, &session.caller, assignment.token.number)?;
         issue::fill_in(cx, assignment)?;
     }
     Ok(reply)
@@ -110,10 +112,10 @@ pub fn step(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answ
 
 /// The document of a request, or what its program prints. A program is not asked again for a request that was answered
 /// already: the answer is stored.
-fn document(cx: &mut Context, key: &Key, request: &Request) -> Result<Option<Value>> {
+fn document(cx: &mut Context, session: &Session, request: &Request) -> Result<Option<Value>> {
     match (&request.document, &request.program) {
         (Some(document), None) => Ok(Some(document.clone())),
-        (None, Some(_)) if cx.was_answered(key)? => Ok(None),
+        (None, Some(_)) if cx.was_answered(session)? => Ok(None),
         (None, Some(program)) => program::ask(cx, program).map(Some),
         (None, None) | (Some(_), Some(_)) => {
             Err(Error::new(ErrorCode::InvalidInput, "either document or program is required, not both"))
@@ -123,6 +125,7 @@ fn document(cx: &mut Context, key: &Key, request: &Request) -> Result<Option<Val
 
 fn take_step(
     work: &mut EventWriter<'_, '_>,
+    session: &Session,
     request: &Request,
     (document, envelope): (&Value, &OrchestratorOutput),
     checks: &ChecksSeen,
@@ -132,6 +135,7 @@ fn take_step(
         document,
         objective: request.objective.as_deref(),
         workspace: request.workspace.as_deref(),
+        environment: &session.origin.environment,
     };
     let (mut state, created) = load_or_create(work, envelope, &parts)?;
     let mut swept = watchdog::Answer::default();

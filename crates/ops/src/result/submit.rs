@@ -23,7 +23,7 @@ use super::observe::observe;
 use super::transition::{blocker, delta};
 use super::{Judged, Observation, Sent, judged, state_of};
 use crate::assignment::snapshot::watch_name;
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::crew::blockers::settle_blocker;
 use crate::crew::denial::deny;
 use crate::crew::ledger_state::LedgerState;
@@ -89,11 +89,11 @@ pub struct Answer {
     pub row: Value,
 }
 
-pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn submit(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let spent = spent(request)?;
     // A repeated request gets the stored answer; the world is not looked at again.
-    let seen = if cx.was_answered(key)? { Observation::default() } else { observe(cx, request)? };
-    let reply = cx.once_viewing(key, Submit::NAME, request, |work| {
+    let seen = if cx.was_answered(session)? { Observation::default() } else { observe(cx, request)? };
+    let reply = cx.once_viewing(session, Submit::NAME, request, |work| {
         let view = work.view;
         let mut state = state_of(work.tx, &request.sent())?;
         let arrived = seen.arrived.as_ref().unwrap_or(work.now);

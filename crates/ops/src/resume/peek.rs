@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::focus::Chosen;
 use super::situation::{self, Extent, Place};
 use super::{Found, find, orphans};
-use crate::context::Context;
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::verb::{Function, Surface, Verb};
 
@@ -67,8 +67,8 @@ pub struct Answer {
     pub prompt: Option<String>,
 }
 
-fn peek(cx: &mut Context, request: &Request) -> Result<Answer> {
-    look(cx, request).map(|(answer, _)| answer)
+fn peek(cx: &mut Context, session: &Session, request: &Request) -> Result<Answer> {
+    look(cx, session, request).map(|(answer, _)| answer)
 }
 
 /// What is known besides the answer.
@@ -80,7 +80,7 @@ pub struct Aside {
     pub prompt: String,
 }
 
-pub fn look(cx: &mut Context, request: &Request) -> Result<(Answer, Aside)> {
+pub fn look(cx: &mut Context, session: &Session, request: &Request) -> Result<(Answer, Aside)> {
     let resume = super::Request {
         project_dir: request.project_dir.clone(),
         limit: request.limit,
@@ -89,13 +89,13 @@ pub fn look(cx: &mut Context, request: &Request) -> Result<(Answer, Aside)> {
         only_task: request.only_task.clone(),
     };
     let mut wanted = resume.wanted()?;
-    let focus = wanted.focus.map(|task| cx.task_id(None, task)).transpose()?;
+    let focus = wanted.focus.map(|task| cx.task_id(session, task)).transpose()?;
     wanted.focus = focus.as_deref();
     let invalid = |error: contract::domain::request::InvalidName| {
         Error::new(ErrorCode::InvalidInput, error.to_string())
     };
     let agent = &Agent::parse(&request.agent).map_err(invalid)?;
-    let (program, now) = (cx.host().program(), cx.now());
+    let (program, now) = (&*session.origin.program, cx.now());
     let as_of = request.as_of;
     let extent = if wanted.only_task.is_some() { Extent::TaskOnly } else { Extent::Project };
     cx.read_viewing(|tx, view| {
@@ -107,7 +107,7 @@ pub fn look(cx: &mut Context, request: &Request) -> Result<(Answer, Aside)> {
             Some(task) => (Some(task), rule),
             None => (None, FocusRule::None),
         };
-        let place = Place { agent, project: project.as_deref(), program: &program, now: &now, as_of, extent };
+        let place = Place { agent, project: project.as_deref(), program, now: &now, as_of, extent };
         let situation = situation::gather((tx, view), &place, task.as_ref())?;
         let Composed { brief, prompt, digest, .. } = compose(&situation, wanted.budget);
         let answer = Answer {

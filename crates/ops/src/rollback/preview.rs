@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::undo::Request;
 use super::{Subject, listed};
-use crate::context::Context;
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::host::RollbackJob;
 use crate::verb::{Function, Surface, Verb};
@@ -40,9 +40,9 @@ pub struct Answer {
     pub files_not_listed: u64,
 }
 
-pub fn preview(cx: &mut Context, request: &Request) -> Result<Answer> {
+pub fn preview(cx: &mut Context, session: &Session, request: &Request) -> Result<Answer> {
     let direction = request.direction();
-    let id = cx.task_id(None, &request.task)?;
+    let id = cx.task_id(session, &request.task)?;
     let (subject, silent_since) = Subject::look(cx, &id, direction)?;
     let files = cx.host().roll_back(&RollbackJob {
         root: &subject.run.asked.workspace,

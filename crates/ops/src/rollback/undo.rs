@@ -12,7 +12,7 @@ use store::Witness;
 
 use super::locks::{let_go, lock, release};
 use super::{Subject, listed, record};
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::host::{HostView, RollbackJob};
 use crate::once::Reply;
@@ -69,18 +69,18 @@ pub struct Answer {
     pub keeps_commits: bool,
 }
 
-pub fn undo(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn undo(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     // That it began confirms no time to its end.
     let before = cx.store.use_witness(Witness::Whole(None));
-    let done = undo_all(cx, key, request);
+    let done = undo_all(cx, session, request);
     cx.store.use_witness(before);
     done
 }
 
-fn undo_all(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+fn undo_all(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     // A repeated request gets the stored answer; no file is touched again.
-    let done = if cx.was_answered(key)? { None } else { Some(carry_out(cx, key, request)?) };
-    let ended = cx.once(key, Undo::NAME, request, |work| {
+    let done = if cx.was_answered(session)? { None } else { Some(carry_out(cx, session, request)?) };
+    let ended = cx.once(session, Undo::NAME, request, |work| {
         let pruned = || Error::new(ErrorCode::Busy, "the stored answer was pruned meanwhile");
         let (subject, files) = done.as_ref().ok_or_else(pruned)?;
         end(work, subject, files)
@@ -88,20 +88,21 @@ fn undo_all(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answ
     if ended.is_err()
         && let Some((subject, _)) = &done
     {
-        let_go(cx, &key.caller, &subject.task).ok();
+        let_go(cx, &session.caller, &subject.task).ok();
     }
     ended
 }
 
 /// Journals the rollback with the locks of its scope, then changes the files.
-fn carry_out(cx: &mut Context, key: &Key, request: &Request) -> Result<(Subject, Vec<FileResult>)> {
+fn carry_out(cx: &mut Context, session: &Session, request: &Request) -> Result<(Subject, Vec<FileResult>)> {
     let direction = request.direction();
-    let id = cx.task_id(Some(key), &request.task)?;
+    let id = cx.task_id(session, &request.task)?;
     let (subject, silent_since) = Subject::look(cx, &id, direction)?;
     let host = cx.host();
     let scopes = host.snapshot_scopes(&subject.ids())?;
     let owner = host.owner();
-    let subject = cx.viewing(|cx, view| begin(cx, (key, view), &subject, (&scopes, &owner), direction))?;
+    let subject =
+        cx.viewing(|cx, view| begin(cx, (session, view), &subject, (&scopes, &owner), direction))?;
     let rolled = host.roll_back(&RollbackJob {
         root: &subject.run.asked.workspace,
         attempts: &subject.ids(),
@@ -114,7 +115,7 @@ fn carry_out(cx: &mut Context, key: &Key, request: &Request) -> Result<(Subject,
         Ok(files) => Ok((subject, files)),
         Err(error) => {
             // The same command finishes it; until then no other process waits for this one.
-            let_go(cx, &key.caller, &subject.task)?;
+            let_go(cx, &session.caller, &subject.task)?;
             Err(error)
         }
     }
@@ -123,14 +124,14 @@ fn carry_out(cx: &mut Context, key: &Key, request: &Request) -> Result<(Subject,
 /// Takes the locks and writes down that the rollback has begun. The subject is read again: it may have changed.
 fn begin(
     cx: &mut Context,
-    (key, view): (&Key, &HostView),
+    (session, view): (&Session, &HostView),
     judged: &Subject,
     (scopes, owner): (&[Scope], &Owner),
     direction: Direction,
 ) -> Result<Subject> {
     let tx = cx.store.begin()?;
     let now = cx.clock.now();
-    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller: &key.caller, view };
+    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller: &session.caller, view };
     let subject = Subject::load(&tx, judged.task.id.as_str(), direction, (&now, view))?;
     if subject.covered != judged.covered {
         let message = "the task was changed meanwhile; nothing was rolled back";
@@ -144,7 +145,7 @@ fn begin(
         direction,
         stage: Stage::Started,
         trigger: Trigger::Manual,
-        by: key.caller.entity.clone(),
+        by: session.caller.entity.clone(),
         since: subject.covered.attempts.last().copied().unwrap_or(newest.begun.number),
         at: now.at,
         counts: Counts::default(),

@@ -22,7 +22,7 @@ use super::submit::Submit;
 use super::tasks::create_tasks;
 use crate::aop_event::{self, AopEvent};
 use crate::aop_session::abort::refuse_aborted;
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::{About, EventBody, EventWriter, scrubbed};
@@ -63,7 +63,7 @@ struct Fingerprint<'r> {
     map: &'r BTreeMap<String, String>,
 }
 
-pub fn submit(cx: &mut Context, key: &Key, request: &Submission) -> Result<Reply<Accepted>> {
+pub fn submit(cx: &mut Context, session: &Session, request: &Submission) -> Result<Reply<Accepted>> {
     refuse_secrets_in(&json!([request.plan, request.objective, request.workspace]))?;
     let same = Fingerprint {
         document: &request.document_digest,
@@ -72,9 +72,9 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Submission) -> Result<Reply
         map: &request.aop.map,
     };
     let has_checks = request.plan.tasks.iter().any(|task| !task.checks.is_empty());
-    let environment = has_checks.then(|| cx.host().author_environment());
-    let author = if has_checks { cx.author(&key.caller)? } else { key.caller.agent.clone() };
-    cx.once(key, Submit::NAME, &same, |work| {
+    let environment = has_checks.then(|| session.origin.environment.clone());
+    let author = if has_checks { cx.author(session)? } else { session.caller.agent.clone() };
+    cx.once(session, Submit::NAME, &same, |work| {
         if let Some(session_id) = request.aop.session_id.as_ref().filter(|_| !request.aop.reopens) {
             refuse_aborted(work.tx, session_id)?;
         }

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::names::is_run;
 use crate::once::Reply;
@@ -70,15 +70,15 @@ pub struct Answer {
 }
 
 /// Whether a name is that of a task; any other name is taken for a run's. In a repeated request it means what it meant.
-pub fn names_task(cx: &mut Context, key: Option<&Key>, name: &str) -> Result<bool> {
-    let answered = key.map(|key| cx.answered_verb(key)).transpose()?.flatten();
+pub fn names_task(cx: &mut Context, session: &Session, name: &str) -> Result<bool> {
+    let answered = cx.answered_verb(session)?;
     if let Some(verb) = answered.filter(|verb| [CancelRun::NAME, CancelTask::NAME].contains(&verb.as_str())) {
         return Ok(verb == CancelTask::NAME);
     }
     if name.starts_with("task_") || is_run(name) {
         return Ok(!is_run(name));
     }
-    match cx.task_id(None, name) {
+    match cx.task_id(session, name) {
         Ok(_) => Ok(true),
         Err(error) if error.code == ErrorCode::NotFound && error.details.get("elsewhere").is_none() => {
             Ok(false)
@@ -88,19 +88,19 @@ pub fn names_task(cx: &mut Context, key: Option<&Key>, name: &str) -> Result<boo
 }
 
 /// Cancels what the name means.
-pub fn cancel(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    if names_task(cx, Some(key), &request.id)? {
-        cancel_task(cx, key, request)
+pub fn cancel(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
+    if names_task(cx, session, &request.id)? {
+        cancel_task(cx, session, request)
     } else {
-        cancel_run(cx, key, request)
+        cancel_run(cx, session, request)
     }
 }
 
 /// A run that an engine works is asked to stop; that engine ends the children. A run without one ends here.
-fn cancel_run(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+fn cancel_run(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let reason = crate::task::reason(request.reason.as_deref())?;
-    let id = cx.run_id_once(key, &request.id)?;
-    cx.once_viewing(key, CancelRun::NAME, request, |work| {
+    let id = cx.run_id_once(session, &request.id)?;
+    cx.once_viewing(session, CancelRun::NAME, request, |work| {
         let run = super::find(work.tx, &id)?;
         if run.state.is_terminal() {
             let message = format!("the run {} already", run.state.said());
@@ -135,10 +135,10 @@ fn cancel_one(work: &mut EventWriter<'_, '_>, run: &Run, reason: Option<&str>) -
 }
 
 /// The task is canceled in the store at once; an engine that runs it sees that and ends its child.
-fn cancel_task(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+fn cancel_task(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let reason = crate::task::reason(request.reason.as_deref())?;
-    let id = cx.task_id(Some(key), &request.id)?;
-    cx.once_viewing(key, CancelTask::NAME, request, |work| {
+    let id = cx.task_id(session, &request.id)?;
+    cx.once_viewing(session, CancelTask::NAME, request, |work| {
         let task = crate::task::required(work.tx, &id)?;
         if task.status.is_terminal() {
             let message = format!("the task is {} already", task.status);

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::work::{RunAnswer, work};
-use crate::context::{Caller, Context};
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::host::HowToWork;
 use crate::verb::{Function, Surface, Verb};
@@ -40,8 +40,8 @@ pub struct Request {
 }
 
 /// A run that has ended is not worked again: its result is the answer.
-pub fn continue_run(cx: &mut Context, _: &Caller, request: &Request) -> Result<RunAnswer> {
-    let run = cx.run_named(&request.run)?;
+pub fn continue_run(cx: &mut Context, session: &Session, request: &Request) -> Result<RunAnswer> {
+    let run = cx.run_named(session, &request.run)?;
     let how = HowToWork {
         rerun_parked: request.rerun_parked,
         lock_wait: request.lock_wait_ms.map(Duration::from_millis),

@@ -18,7 +18,7 @@ use effect::{counts_from, next_model, waits_for, warning};
 pub use effect::{CountsFrom, NextModel};
 
 use crate::aop_event::{self, AopEvent};
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::EventWriter;
@@ -73,12 +73,12 @@ pub struct Answer {
     pub event_id: Option<i64>,
 }
 
-pub fn escalate(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn escalate(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let reason = crate::task::reason(request.reason.as_deref())?;
-    let id = cx.task_id(Some(key), &request.task)?;
-    refuse_own(cx, &id)?;
+    let id = cx.task_id(session, &request.task)?;
+    refuse_own(cx, session, &id)?;
     let upgrades = upgrades(cx, &id)?;
-    cx.once_viewing(key, Escalate::NAME, request, |work| {
+    cx.once_viewing(session, Escalate::NAME, request, |work| {
         let mut task = crate::task::required(work.tx, &id)?;
         let part = part_of(&task)?.clone();
         let run = super::required(work.tx, &part.run_id)?;
@@ -105,13 +105,13 @@ pub fn escalate(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<
 }
 
 /// Priority is not a task's to grant: neither to itself nor to those that it runs beside.
-fn refuse_own(cx: &mut Context, id: &str) -> Result<()> {
-    let Some(attempt) = cx.host().calling_attempt() else { return Ok(()) };
+fn refuse_own(cx: &mut Context, session: &Session, id: &str) -> Result<()> {
+    let Some(attempt) = &*session.origin.attempt else { return Ok(()) };
     let tx = cx.store.read()?;
     let run_of = |id: &TaskId| -> Result<Option<RunId>> {
         Ok(tx.task(id)?.and_then(|task| task.part).map(|part| part.run_id))
     };
-    let Some(caller) = tx.task_of_attempt(&attempt)? else { return Ok(()) };
+    let Some(caller) = tx.task_of_attempt(attempt)? else { return Ok(()) };
     let named = TaskId::parse(id).ok().map(|id| run_of(&id)).transpose()?.flatten();
     if named.is_none() || run_of(&caller)? != named {
         return Ok(());

@@ -9,7 +9,7 @@ use contract::domain::text::counted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::Context;
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::host::LogPiece;
 use crate::verb::{Function, Surface, Verb};
@@ -110,8 +110,8 @@ pub struct TaskOutput {
     pub logs: Answer,
 }
 
-fn logs_of_run(cx: &mut Context, request: &RunRequest) -> Result<RunAnswer> {
-    let whole = super::show::show(cx, &request.run)?;
+fn logs_of_run(cx: &mut Context, session: &Session, request: &RunRequest) -> Result<RunAnswer> {
+    let whole = super::show::show(cx, session, &request.run)?;
     let mut tasks = Vec::new();
     for (task, attempts) in whole.tasks {
         if attempts.is_empty() {
@@ -119,13 +119,13 @@ fn logs_of_run(cx: &mut Context, request: &RunRequest) -> Result<RunAnswer> {
         }
         let of_task = Request { task: task.id.to_string(), attempt: None, stream: request.stream };
         let name = task.part.map(|part| part.spec.id);
-        tasks.push(TaskOutput { name, logs: logs(cx, &of_task)? });
+        tasks.push(TaskOutput { name, logs: logs(cx, session, &of_task)? });
     }
     Ok(RunAnswer { run_id: whole.run.asked.id, tasks })
 }
 
-pub fn logs(cx: &mut Context, request: &Request) -> Result<Answer> {
-    let (attempt, pieces) = pieces(cx, request)?;
+pub fn logs(cx: &mut Context, session: &Session, request: &Request) -> Result<Answer> {
+    let (attempt, pieces) = pieces(cx, session, request)?;
     let shown = |piece: LogPiece| match piece {
         LogPiece::Printed(stream, bytes) => {
             OutputPiece::Printed { stream, text: String::from_utf8_lossy(&bytes).into_owned() }
@@ -147,8 +147,8 @@ pub fn failed_check(attempt: &Attempt) -> Option<&CheckSeen> {
 }
 
 /// The attempt and its output as it was printed, for a door that prints bytes.
-pub fn pieces(cx: &mut Context, request: &Request) -> Result<(Attempt, Vec<LogPiece>)> {
-    let task = crate::task::get::get(cx, &request.task)?;
+pub fn pieces(cx: &mut Context, session: &Session, request: &Request) -> Result<(Attempt, Vec<LogPiece>)> {
+    let task = crate::task::get::get(cx, session, &request.task)?;
     let mut attempts = crate::task::get::attempts(cx, &task.id)?;
     let count = attempts.len();
     let found = match request.attempt {

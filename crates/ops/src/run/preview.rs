@@ -21,7 +21,7 @@ impl Verb for Preview {
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = Answer;
-    const FUNCTION: Function<Self> = Function::Reads(preview);
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, request| preview(cx, request));
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::EventWriter;
@@ -52,15 +52,15 @@ enum Target {
 }
 
 /// Resets the task and the tasks that were skipped because of it, and reopens their run. Done tasks stay done.
-pub fn retry(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn retry(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let target = match (&request.task_id, &request.run) {
-        (Some(task), None) => Target::Task(cx.task_id(Some(key), task)?),
-        (None, Some(run)) => Target::Run(cx.run_id_once(key, run)?),
+        (Some(task), None) => Target::Task(cx.task_id(session, task)?),
+        (None, Some(run)) => Target::Run(cx.run_id_once(session, run)?),
         (None, None) | (Some(_), Some(_)) => {
             return Err(Error::new(ErrorCode::InvalidInput, "name a task or a run to retry, and not both"));
         }
     };
-    cx.once_viewing(key, Retry::NAME, request, |work| {
+    cx.once_viewing(session, Retry::NAME, request, |work| {
         let (run_id, first) = match &target {
             Target::Run(id) => (super::find(work.tx, id)?.asked.id, None),
             Target::Task(id) => {

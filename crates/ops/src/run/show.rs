@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::list::Brief;
 use super::task_message::TaskMessage;
-use crate::context::Context;
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::limit_window::{self, LimitWait};
 use crate::verb::{Function, Surface, Verb};
@@ -24,8 +24,8 @@ impl Verb for Show {
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = Answer;
-    const FUNCTION: Function<Self> = Function::Reads(|cx, request: &Request| {
-        let whole = show(cx, &request.run)?;
+    const FUNCTION: Function<Self> = Function::Reads(|cx, session, request: &Request| {
+        let whole = show(cx, session, &request.run)?;
         let mut answer = Answer::from(&whole);
         answer.brief.state = super::shown_state(cx, &whole.run);
         let (now, tx) = (cx.clock.now(), cx.store.read()?);
@@ -158,8 +158,18 @@ pub struct Whole {
 }
 
 /// A run by its id, a unique prefix of it, or its correlation id.
-pub fn show(cx: &mut Context, which: &str) -> Result<Whole> {
-    let run = cx.run_named(which)?;
+pub fn show(cx: &mut Context, session: &Session, which: &str) -> Result<Whole> {
+    let run = cx.run_named(session, which)?;
+    whole(cx, run)
+}
+
+/// A run by its id.
+pub fn by_id(cx: &mut Context, id: &RunId) -> Result<Whole> {
+    let run = state(cx, id)?;
+    whole(cx, run)
+}
+
+fn whole(cx: &mut Context, run: Run) -> Result<Whole> {
     let tx = cx.store.read()?;
     let mut tasks = Vec::new();
     for task in tx.tasks_of_run(&run.asked.id)? {

@@ -13,7 +13,7 @@ use super::delegation;
 use super::document::{self, Document};
 use super::nested;
 use super::work::{RunAnswer, work};
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::host::HowToWork;
 use crate::once::Reply;
@@ -70,14 +70,14 @@ fn first_depth() -> u32 {
     1
 }
 
-pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<RunAnswer>> {
+pub fn submit(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<RunAnswer>> {
     let reading = document::reading(cx, request.name.as_deref(), request.executor.as_deref(), &request.map)?;
     let document::Understood { mut intake, workspace } =
         document::read(cx, &request.document, &request.directory, &reading)?;
     let host = cx.host();
     let workspace = host.real_directory(&workspace);
-    let ceiling = host.ceiling();
-    if let Some(ceiling) = &ceiling {
+    let ceiling = &session.origin.ceiling;
+    if let Some(ceiling) = ceiling {
         nested::confine(cx, &mut intake, &workspace, ceiling)?;
     }
     if let Some(parent) = &request.parent_task {
@@ -117,7 +117,7 @@ pub fn submit(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Ru
     };
     // Everything that can fail or be interrupted comes before the run exists.
     host.prepare_to_work(&workspace, &how)?;
-    let Reply { answer: accepted, replayed } = accept::submit(cx, key, &submission)?;
+    let Reply { answer: accepted, replayed } = accept::submit(cx, session, &submission)?;
     if makes_workspace {
         host.make_directory(&workspace)?;
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use store::{Event, Stream};
 
-use crate::context::Context;
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::names::LAST;
 use crate::verb::{Function, Surface, Verb};
@@ -21,8 +21,9 @@ impl Verb for Trace {
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = Answer;
-    const FUNCTION: Function<Self> =
-        Function::Reads(|cx, request: &Request| Ok(Answer::from(&events(cx, &request.run)?)));
+    const FUNCTION: Function<Self> = Function::Reads(|cx, session, request: &Request| {
+        Ok(Answer::from(&events(cx, session, &request.run)?))
+    });
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -63,8 +64,8 @@ impl From<&Events> for Answer {
 }
 
 /// By run or by correlation id. A task outside a run has a correlation id of its own.
-pub fn events(cx: &mut Context, which: &str) -> Result<Events> {
-    let found = cx.run_named(which);
+pub fn events(cx: &mut Context, session: &Session, which: &str) -> Result<Events> {
+    let found = cx.run_named(session, which);
     let run = match found {
         Ok(run) => run,
         Err(error) if error.code == ErrorCode::NotFound => {

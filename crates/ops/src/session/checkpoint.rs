@@ -5,7 +5,7 @@ use contract::continuity::substance::CHECKPOINT;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::event::target;
 use crate::once::Reply;
@@ -47,11 +47,11 @@ pub struct Answer {
     pub message: String,
 }
 
-pub fn write(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn write(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     target::check(request.project_id.as_deref())?;
     crate::task::bounded("the reason", request.reason.as_deref().unwrap_or_default())?;
-    let program = cx.host().program();
-    cx.once(key, Checkpoint::NAME, request, |work| {
+    let program = &*session.origin.program;
+    cx.once(session, Checkpoint::NAME, request, |work| {
         let (about, task) =
             target::of_event(work, request.task_id.as_deref(), request.project_id.as_deref())?;
         let agent = work.caller.agent.clone();

@@ -9,7 +9,7 @@ use contract::domain::time::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Caller, Context};
+use crate::context::Context;
 use crate::error::Result;
 use crate::host::{Collected, Collection};
 use crate::verb::{Function, Surface, Verb};
@@ -23,8 +23,7 @@ impl Verb for Gc {
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = Collected;
-    const FUNCTION: Function<Self> =
-        Function::Repeatable(|cx: &mut Context, _: &Caller, _: &Request| collect(cx, false));
+    const FUNCTION: Function<Self> = Function::Repeatable(|cx, _, _| collect(cx, false));
 }
 
 pub struct Preview;
@@ -36,7 +35,7 @@ impl Verb for Preview {
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = Collected;
-    const FUNCTION: Function<Self> = Function::Reads(|cx: &mut Context, _: &Request| collect(cx, true));
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, _| collect(cx, true));
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

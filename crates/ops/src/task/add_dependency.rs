@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::Tx;
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb};
@@ -41,13 +41,13 @@ pub struct Answer {
     pub message: String,
 }
 
-pub fn add(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    let id = cx.task_id(Some(key), &request.id)?;
-    let depends_on = cx.task_id(Some(key), &request.depends_on).map_err(no_dependency)?;
+pub fn add(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
+    let id = cx.task_id(session, &request.id)?;
+    let depends_on = cx.task_id(session, &request.depends_on).map_err(no_dependency)?;
     if id == depends_on {
         return Err(Error::new(ErrorCode::InvalidInput, "task cannot depend on itself"));
     }
-    cx.once(key, AddDependency::NAME, request, |work| {
+    cx.once(session, AddDependency::NAME, request, |work| {
         let task = super::required(work.tx, &id)?;
         let needed = super::required(work.tx, &depends_on).map_err(no_dependency)?;
         super::outside_runs(&task)?;

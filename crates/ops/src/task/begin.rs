@@ -6,7 +6,7 @@ use contract::domain::task::Command;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb};
@@ -38,9 +38,9 @@ pub struct Answer {
     pub focus_event_id: i64,
 }
 
-pub fn begin(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    let id = cx.task_id(Some(key), &request.id)?;
-    cx.once_viewing(key, Begin::NAME, request, |work| {
+pub fn begin(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
+    let id = cx.task_id(session, &request.id)?;
+    cx.once_viewing(session, Begin::NAME, request, |work| {
         let mut task = super::required(work.tx, &id)?;
         super::open_to_agents(work.tx, &task)?;
         let agent = work.caller.agent.clone();

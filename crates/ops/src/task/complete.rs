@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::checking::{self, Checked};
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::{EventBody, EventWriter};
@@ -52,27 +52,31 @@ pub struct Answer {
     pub close_event_id: i64,
 }
 
-pub fn complete(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn complete(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let to = checked(request)?;
-    let id = cx.task_id(Some(key), &request.id)?;
-    if let Some(attempt) = super::calling_attempt(cx, &id)? {
-        return report(cx, key, request, (&id, &attempt));
+    let id = cx.task_id(session, &request.id)?;
+    if let Some(attempt) = super::calling_attempt(cx, session, &id)? {
+        return report(cx, session, request, (&id, &attempt));
     }
-    let proof = super::checks_before(cx, key, &id, to)?;
-    commit(cx, key, request, (&id, &proof))
+    let proof = super::checks_before(cx, session, &id, to)?;
+    commit(cx, session, request, (&id, &proof))
 }
 
 /// The same without a report of done: `None` for a task without checks.
-pub fn complete_if_checked(cx: &mut Context, key: &Key, request: &Request) -> Result<Option<Reply<Answer>>> {
-    if cx.was_answered(key)? {
-        return complete(cx, key, request).map(Some);
+pub fn complete_if_checked(
+    cx: &mut Context,
+    session: &Session,
+    request: &Request,
+) -> Result<Option<Reply<Answer>>> {
+    if cx.was_answered(session)? {
+        return complete(cx, session, request).map(Some);
     }
-    let id = cx.task_id(Some(key), &request.id)?;
-    let task = super::judged(cx, key, &id)?;
+    let id = cx.task_id(session, &request.id)?;
+    let task = super::judged(cx, session, &id)?;
     if checking::plan_for(cx, &task)?.is_none() {
         return Ok(None);
     }
-    complete(cx, key, request).map(Some)
+    complete(cx, session, request).map(Some)
 }
 
 fn checked(request: &Request) -> Result<Status> {
@@ -88,11 +92,11 @@ fn checked(request: &Request) -> Result<Status> {
 /// seen, so its run decides when it has ended.
 fn report(
     cx: &mut Context,
-    key: &Key,
+    session: &Session,
     request: &Request,
     (id, attempt): (&str, &AttemptId),
 ) -> Result<Reply<Answer>> {
-    cx.once(key, Complete::NAME, request, |work| {
+    cx.once(session, Complete::NAME, request, |work| {
         let task = super::required(work.tx, id)?;
         let about = super::about(work.tx, &task)?;
         let reason = request.blocked_reason.as_deref().unwrap_or(&request.summary);
@@ -127,13 +131,13 @@ pub fn reported(cx: &mut Context, task: &TaskId, attempt: &AttemptId) -> Result<
 /// Closes the task `id`, after its checks were run.
 fn commit(
     cx: &mut Context,
-    key: &Key,
+    session: &Session,
     request: &Request,
     (id, proof): (&str, &Checked),
 ) -> Result<Reply<Answer>> {
     let to = request.outcome.status();
     let reason = super::reason(request.blocked_reason.as_deref().or(Some(&request.summary)))?;
-    cx.once(key, Complete::NAME, request, |work| {
+    cx.once(session, Complete::NAME, request, |work| {
         let mut task = super::required(work.tx, id)?;
         super::open_to_agents(work.tx, &task)?;
         let command = Command::Move {

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::{About, stream_of};
@@ -65,14 +65,14 @@ pub struct Answer {
     pub event_id: i64,
 }
 
-pub fn create(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn create(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     check(request)?;
     let mut checks = checks::own_checks(request)?;
     if let Some(checks) = &mut checks {
-        checks::look(cx, request, checks);
+        checks::look(cx, session, request, checks);
     }
-    let author = if checks.is_some() { Some(cx.author(&key.caller)?) } else { None };
-    cx.once(key, Create::NAME, request, |work| {
+    let author = if checks.is_some() { Some(cx.author(session)?) } else { None };
+    cx.once(session, Create::NAME, request, |work| {
         let task_id = mint(work.ids, work.now.at);
         let project_id = request.project_id.as_deref().map(workspace::id);
         let created = Change::TaskCreated {

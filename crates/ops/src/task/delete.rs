@@ -5,7 +5,7 @@ use contract::domain::task::not_held_by_another;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb};
@@ -34,9 +34,9 @@ pub struct Answer {
     pub event_id: i64,
 }
 
-pub fn delete(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    let id = cx.task_id(Some(key), &request.id)?;
-    cx.once(key, Delete::NAME, request, |work| {
+pub fn delete(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
+    let id = cx.task_id(session, &request.id)?;
+    cx.once(session, Delete::NAME, request, |work| {
         let task = super::required(work.tx, &id)?;
         super::outside_runs(&task)?;
         not_held_by_another(&task, &work.caller.agent, work.now)?;

@@ -9,7 +9,7 @@ use contract::domain::task::{Task, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::Context;
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::verb::{Function, Surface, Verb};
 
@@ -32,8 +32,8 @@ pub struct Request {
     pub id: String,
 }
 
-fn show(cx: &mut Context, request: &Request) -> Result<TaskView> {
-    let task = get(cx, &request.id).map_err(not_found)?;
+fn show(cx: &mut Context, session: &Session, request: &Request) -> Result<TaskView> {
+    let task = get(cx, session, &request.id).map_err(not_found)?;
     let checks_seen = super::checks_seen(&cx.store.read()?, &task)?;
     let last = attempts(cx, &task.id)?.pop().and_then(|last| last.outcome);
     let report = last.and_then(|outcome| outcome.report);
@@ -41,9 +41,14 @@ fn show(cx: &mut Context, request: &Request) -> Result<TaskView> {
 }
 
 /// The task with this name.
-pub fn get(cx: &mut Context, name: &str) -> Result<Task> {
-    let id = cx.task_id(None, name)?;
-    super::required(&cx.store.read()?, &id)
+pub fn get(cx: &mut Context, session: &Session, name: &str) -> Result<Task> {
+    let id = cx.task_id(session, name)?;
+    by_id(cx, &id)
+}
+
+/// The task with this id.
+pub fn by_id(cx: &mut Context, id: &str) -> Result<Task> {
+    super::required(&cx.store.read()?, id)
 }
 
 /// The agent contract's sentence for a task that does not exist.

@@ -20,7 +20,7 @@ impl Verb for Ready {
     const SURFACE: Surface = Surface::Crew;
     type Request = Request;
     type Answer = Answer;
-    const FUNCTION: Function<Self> = Function::Reads(list);
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, request| list(cx, request));
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

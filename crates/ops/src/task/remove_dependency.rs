@@ -5,7 +5,7 @@ use contract::domain::status::Status;
 use contract::domain::task::not_held_by_another;
 
 pub use super::add_dependency::{Answer, Request};
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb};
@@ -22,13 +22,13 @@ impl Verb for RemoveDependency {
     const FUNCTION: Function<Self> = Function::Once(remove);
 }
 
-pub fn remove(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn remove(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     if request.depends_on.is_empty() {
         return Err(Error::required("depends_on"));
     }
-    let id = cx.task_id(Some(key), &request.id)?;
-    let depends_on = cx.any_task_id(Some(key), &request.depends_on)?;
-    cx.once(key, RemoveDependency::NAME, request, |work| {
+    let id = cx.task_id(session, &request.id)?;
+    let depends_on = cx.any_task_id(session, &request.depends_on)?;
+    cx.once(session, RemoveDependency::NAME, request, |work| {
         let task = super::required(work.tx, &id)?;
         super::outside_runs(&task)?;
         not_held_by_another(&task, &work.caller.agent, work.now)?;

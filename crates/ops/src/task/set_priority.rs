@@ -6,7 +6,7 @@ use contract::domain::task::{apply, not_held_by_another};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb};
@@ -37,9 +37,9 @@ pub struct Answer {
     pub event_id: i64,
 }
 
-pub fn set_priority(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
-    let id = cx.task_id(Some(key), &request.id).map_err(super::get::not_found)?;
-    cx.once(key, SetPriority::NAME, request, |work| {
+pub fn set_priority(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
+    let id = cx.task_id(session, &request.id).map_err(super::get::not_found)?;
+    cx.once(session, SetPriority::NAME, request, |work| {
         let mut task = super::required(work.tx, &id).map_err(super::get::not_found)?;
         super::outside_runs(&task)?;
         not_held_by_another(&task, &work.caller.agent, work.now)?;

@@ -8,7 +8,7 @@ use contract::domain::task::{Command, Rules};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb};
@@ -41,13 +41,13 @@ pub struct Answer {
     pub event_id: i64,
 }
 
-pub fn set_status(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn set_status(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let to = request.status.status();
     let reason = super::reason(request.blocked_reason.as_deref())?;
-    let id = cx.task_id(Some(key), &request.id).map_err(super::get::not_found)?;
-    super::refuse_own_move(cx, &id)?;
-    let checked = super::checks_before(cx, key, &id, to).map_err(super::get::not_found)?;
-    cx.once(key, SetStatus::NAME, request, |work| {
+    let id = cx.task_id(session, &request.id).map_err(super::get::not_found)?;
+    super::refuse_own_move(cx, session, &id)?;
+    let checked = super::checks_before(cx, session, &id, to).map_err(super::get::not_found)?;
+    cx.once(session, SetStatus::NAME, request, |work| {
         let mut task = super::required(work.tx, &id).map_err(super::get::not_found)?;
         super::open_to_agents(work.tx, &task)?;
         let command = Command::Move {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::Tx;
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::decision::{Decider, about_id};
 use crate::error::{Error, Result};
 use crate::once::Reply;
@@ -53,15 +53,15 @@ pub struct Answer {
     pub secret: Option<String>,
 }
 
-pub fn create(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn create(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     refuse_name(&request.name)?;
     let (bits, now) = ([cx.ids.random_bits(), cx.ids.random_bits()], cx.clock.now().at);
     let secret = Secret::new(mint(&mut *cx.ids, now), bits);
     let prepare = |cx: &mut Context| {
         refuse_second(&cx.store.read()?, &request.name)?;
-        cx.decision_by(Decider::Person, action(request))
+        cx.decision_by(session, Decider::Person, action(request))
     };
-    let mut reply = cx.decide_once(key, (Create::NAME, request), prepare, |work, decision| {
+    let mut reply = cx.decide_once(session, (Create::NAME, request), prepare, |work, decision| {
         let mut work = decision.act(work, &action(request))?;
         refuse_second(work.tx, &request.name)?;
         let token = NewToken {

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Tx;
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::decision::about;
 use crate::error::{Error, Result};
 use crate::once::Reply;
@@ -35,8 +35,8 @@ pub struct Request {
     pub token: String,
 }
 
-pub fn revoke(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Token>> {
-    cx.once(key, Revoke::NAME, request, |work| {
+pub fn revoke(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Token>> {
+    cx.once(session, Revoke::NAME, request, |work| {
         let token = find(work.tx, &request.token)?;
         if token.revoked_at.is_some() {
             return Err(Error::new(ErrorCode::WrongState, format!("token `{}` is revoked", token.name)));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use store::BackupOptions;
 
 use crate::audit::report::Verification;
-use crate::context::{Caller, Context};
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::verb::{Function, Surface, Verb, WhileHalted};
 
@@ -48,7 +48,7 @@ pub struct Answer {
     pub key: Option<String>,
 }
 
-pub fn back_up(cx: &mut Context, _: &Caller, request: &Request) -> Result<Answer> {
+pub fn back_up(cx: &mut Context, _: &Session, request: &Request) -> Result<Answer> {
     let options = BackupOptions { overwrite: request.force, without_key: request.without_key };
     let copied = cx.store.back_up_to(Path::new(&request.file), options)?;
     Ok(Answer {

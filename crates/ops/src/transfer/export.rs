@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::TransferSummary;
-use crate::context::{Caller, Context};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::verb::{Function, Surface, Verb};
 
@@ -40,7 +40,7 @@ pub struct Answer {
     pub moved: TransferSummary,
 }
 
-pub fn export(cx: &mut Context, _: &Caller, request: &Request) -> Result<Answer> {
+pub fn export(cx: &mut Context, _: &Session, request: &Request) -> Result<Answer> {
     let file = Path::new(&request.file);
     if std::path::absolute(cx.store_path()).is_ok_and(|store| store == file) {
         return Err(Error::new(ErrorCode::InvalidInput, "file is the store itself"));

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::TransferSummary;
-use crate::context::{Caller, Context};
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::verb::{Function, Surface, Verb};
 
@@ -36,7 +36,7 @@ pub struct Answer {
 }
 
 /// Repeating it does no harm: a store that is not empty is refused.
-pub fn import(cx: &mut Context, _: &Caller, request: &Request) -> Result<Answer> {
+pub fn import(cx: &mut Context, _: &Session, request: &Request) -> Result<Answer> {
     Ok(Answer { moved: cx.store.import_from(Path::new(&request.file))?.into() })
 }
 

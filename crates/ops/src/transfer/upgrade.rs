@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::context::{Caller, Context};
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::verb::{Function, Surface, Verb, WhileHalted};
 
@@ -41,7 +41,7 @@ pub struct Answer {
 }
 
 /// The store was migrated when it was opened; this tells from where to where.
-pub fn upgrade(cx: &mut Context, _: &Caller, _: &Request) -> Result<Answer> {
+pub fn upgrade(cx: &mut Context, _: &Session, _: &Request) -> Result<Answer> {
     let (before, schema) = cx.schemas();
     Ok(Answer {
         source: "local".to_owned(),

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{View, about, look};
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::decision::Decision;
 use crate::error::Result;
 use crate::once::Reply;
@@ -36,9 +36,9 @@ pub struct Request {
 }
 
 /// Nothing is asked and nothing written where there are no commands, or the same ones are trusted already.
-pub fn grant(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<View>> {
-    let prepare = |cx: &mut Context| ask(cx, request);
-    cx.decide_once(key, (Grant::NAME, request), prepare, |work, seen| {
+pub fn grant(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<View>> {
+    let prepare = |cx: &mut Context| ask(cx, session, request);
+    cx.decide_once(session, (Grant::NAME, request), prepare, |work, seen| {
         let directory = &seen.directory;
         if let (Some(commands), Some(decision)) = (&seen.commands, &seen.decision) {
             let state = TrustState::of(Some(commands), work.tx.trust(directory)?.as_ref());
@@ -67,7 +67,7 @@ struct Shown {
     basis: TrustBasis,
 }
 
-fn ask(cx: &mut Context, request: &Request) -> Result<Shown> {
+fn ask(cx: &mut Context, session: &Session, request: &Request) -> Result<Shown> {
     let (directory, commands) = look(cx, &request.directory)?;
     let trust = cx.store.read()?.trust(&directory)?;
     let state = TrustState::of(commands.as_ref(), trust.as_ref());
@@ -75,15 +75,15 @@ fn ask(cx: &mut Context, request: &Request) -> Result<Shown> {
         return Ok(Shown { directory, commands, ..Shown::default() });
     };
     // Trust covers the commands that were shown, even if the file has changed since.
-    let decision = cx.decision(action(shown, state))?;
-    let basis = basis(cx, shown);
+    let decision = cx.decision(session, action(shown, state))?;
+    let basis = basis(cx, session, shown);
     Ok(Shown { directory, commands, decision: Some(decision), basis })
 }
 
 /// The environment of the person, and what the commands use in the project.
-fn basis(cx: &Context, commands: &ProjectCommands) -> TrustBasis {
+fn basis(cx: &Context, session: &Session, commands: &ProjectCommands) -> TrustBasis {
     let host = cx.host();
-    let environment = host.author_environment();
+    let environment = session.origin.environment.clone();
     let path = environment.values.get("PATH").map(String::as_str);
     let paths = pins::candidates(&commands.checks, &[], path, &commands.directory);
     let found = if paths.is_empty() {

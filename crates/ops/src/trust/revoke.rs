@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::grant::Request;
 use super::{View, about, look};
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb, WhileHalted};
@@ -27,10 +27,10 @@ impl Verb for Revoke {
     const FUNCTION: Function<Self> = Function::Once(revoke);
 }
 
-pub fn revoke(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<View>> {
+pub fn revoke(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<View>> {
     let Place { found, commands, above } =
-        if cx.was_answered(key)? { Place::default() } else { place(cx, request)? };
-    cx.once(key, Revoke::NAME, request, |work| {
+        if cx.was_answered(session)? { Place::default() } else { place(cx, request)? };
+    cx.once(session, Revoke::NAME, request, |work| {
         // A project that was deleted is known only by the name that was trusted.
         let mut known = work.tx.trust(&found)?.or(work.tx.trust(&request.directory)?);
         for directory in &above {

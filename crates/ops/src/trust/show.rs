@@ -15,7 +15,7 @@ impl Verb for Show {
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = View;
-    const FUNCTION: Function<Self> = Function::Reads(show);
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, request| show(cx, request));
 }
 
 pub fn show(cx: &mut Context, request: &Request) -> Result<View> {

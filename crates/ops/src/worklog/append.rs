@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{begins, outcome, path};
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::crew::denial::{denied, deny};
 use crate::crew::ledger_state::{LedgerState, reference};
 use crate::crew::rows;
@@ -69,9 +69,9 @@ pub struct Answer {
 }
 
 /// Appends to the store, then to the file. Repeating a call that was interrupted in between writes the file.
-pub fn append(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn append(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let name = reference(&request.task)?;
-    let mut reply = cx.once_viewing(key, Append::NAME, request, |work| {
+    let mut reply = cx.once_viewing(session, Append::NAME, request, |work| {
         let view = work.view;
         let state = LedgerState::of(work.tx, &request.run)?;
         let task = state.task(&name)?.clone();

@@ -24,7 +24,7 @@ impl Verb for Verify {
     const SURFACE: Surface = Surface::Validator;
     type Request = Request;
     type Answer = VerdictAnswer;
-    const FUNCTION: Function<Self> = Function::Reads(verify);
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, request| verify(cx, request));
 }
 
 /// Reads the file, then judges it together with what the store has.

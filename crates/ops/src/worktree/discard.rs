@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Witness;
 
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb};
@@ -62,33 +62,33 @@ pub struct Answer {
     pub bundle: Option<String>,
 }
 
-fn preview(cx: &mut Context, request: &Request) -> Result<Answer> {
-    Ok(look(cx, None, request)?.answer(true, None))
+fn preview(cx: &mut Context, session: &Session, request: &Request) -> Result<Answer> {
+    Ok(look(cx, session, request)?.answer(true, None))
 }
 
-pub fn discard(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+pub fn discard(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     // That it began confirms no time to its end.
     let before = cx.store.use_witness(Witness::Whole(None));
-    let done = discard_once(cx, key, request);
+    let done = discard_once(cx, session, request);
     cx.store.use_witness(before);
     done
 }
 
-fn discard_once(cx: &mut Context, key: &Key, request: &Request) -> Result<Reply<Answer>> {
+fn discard_once(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let prepare = |cx: &mut Context| {
-        if let Some(finished) = interrupted(cx, key, request)? {
+        if let Some(finished) = interrupted(cx, session, request)? {
             return Ok(finished);
         }
-        let seen = look(cx, Some(key), request)?;
-        let decision = seen.action().map(|action| cx.decision(action)).transpose()?;
-        announce(cx, key, &seen, decision.as_ref())?;
+        let seen = look(cx, session, request)?;
+        let decision = seen.action().map(|action| cx.decision(session, action)).transpose()?;
+        announce(cx, session, &seen, decision.as_ref())?;
         let (as_seen, record) = ((&seen.clone.standing, &seen.loss), &seen.clone.worktree);
         let host = cx.host();
         let mut unused = || refuse_used(&cx.store.read()?, record).map(|_| ());
         let bundle = host.discard_worktree(record, as_seen, &seen.mark, &mut unused)?;
         Ok(Step::Taken { seen, decision: decision.map(Box::new), bundle })
     };
-    cx.decide_once(key, (Discard::NAME, request), prepare, |work, step| {
+    cx.decide_once(session, (Discard::NAME, request), prepare, |work, step| {
         let (seen, bundle) = match step {
             Step::Taken { seen, decision, bundle } => {
                 match (&decision, seen.action()) {

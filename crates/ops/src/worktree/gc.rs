@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::list::{Row, rows};
-use crate::context::{Caller, Context};
+use crate::context::Context;
 use crate::error::Result;
 use crate::host::WorktreeLeftover;
 use crate::verb::{Function, Surface, Verb};
@@ -18,8 +18,7 @@ impl Verb for Gc {
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = Answer;
-    const FUNCTION: Function<Self> =
-        Function::Repeatable(|cx: &mut Context, _: &Caller, _: &Request| collect(cx, false));
+    const FUNCTION: Function<Self> = Function::Repeatable(|cx, _, _| collect(cx, false));
 }
 
 pub struct Preview;
@@ -31,7 +30,7 @@ impl Verb for Preview {
     const SURFACE: Surface = Surface::Writ;
     type Request = Request;
     type Answer = Answer;
-    const FUNCTION: Function<Self> = Function::Reads(|cx: &mut Context, _: &Request| collect(cx, true));
+    const FUNCTION: Function<Self> = Function::Reads(|cx, _, _| collect(cx, true));
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]

@@ -238,7 +238,10 @@ fn agents_write_no_evidence() {
     VERBS[0].1(&mut world, "bob", &id).unwrap();
     let shown = |world: &mut World| {
         let request = serde_json::from_value(json!({"id": id})).unwrap();
-        ops::verb::call::<task::get::Get>(&mut world.cx, None, &request).unwrap().answer.checks_seen
+        ops::verb::call::<task::get::Get>(&mut world.cx, &crate::world::reader(), &request)
+            .unwrap()
+            .answer
+            .checks_seen
     };
     let seen = shown(&mut world);
     assert_eq!(seen.len(), 1);

@@ -8,7 +8,7 @@ use contract::domain::limits;
 use contract::domain::memory::Scope;
 use contract::domain::process::Holder;
 use contract::domain::task::Claim;
-use ops::context::Key;
+use ops::Session;
 use ops::resume::{Request, peek, resume};
 use ops::{Error, memory, push, task};
 use serde_json::json;
@@ -29,7 +29,10 @@ impl World {
             task_id: Some(id.to_owned()),
             ..ops::event::list::Request::default()
         };
-        let answer = ops::verb::call::<ops::event::list::List>(&mut self.cx, None, &request).unwrap().answer;
+        let answer =
+            ops::verb::call::<ops::event::list::List>(&mut self.cx, &crate::world::reader(), &request)
+                .unwrap()
+                .answer;
         answer.events.into_iter().map(|event| event.message).collect()
     }
 
@@ -191,9 +194,9 @@ fn holder(pid: u32) -> Holder {
 }
 
 /// A key of an agent whose process is known.
-fn held(agent: &str, request: &str, pid: u32) -> Key {
-    let Key { caller, request_id } = key(agent, request);
-    Key { caller: caller.held_by(Some(holder(pid))), request_id }
+fn held(agent: &str, request: &str, pid: u32) -> Session {
+    let session = key(agent, request);
+    Session { caller: session.caller.clone().held_by(Some(holder(pid))), ..session }
 }
 
 #[test]
@@ -260,7 +263,7 @@ fn a_resuming_agent_gets_what_a_dead_one_left_and_a_peek_shows_it() {
     task::begin::begin(&mut world.cx, &held("b", "b-1", 8), &begin(&other)).unwrap();
     let before = world.state();
     let request = peek::Request { agent: "c".to_owned(), ..peek::Request::default() };
-    let shown = peek::look(&mut world.cx, &request).unwrap().0;
+    let shown = peek::look(&mut world.cx, &crate::world::reader(), &request).unwrap().0;
     assert_eq!((shown.brief.task.unwrap().id, shown.focus_rule), (left.clone(), FocusRule::Left));
     assert_eq!(world.state(), before, "a peek writes nothing");
     let answer = resume(&mut world.cx, &held("c", "c-1", 9), &Request::default()).unwrap().answer;

@@ -57,7 +57,8 @@ fn a_memory_lives_until_its_moment_in_utc_and_is_collected_only_then() {
     let request = remember("k", "v", Some("1h"));
     memory::set::set(&mut world.cx, &key("a", "set"), &request).unwrap();
     let name = named("k");
-    let is_there = |world: &mut World| memory::get::get(&mut world.cx, &name).is_ok();
+    let is_there =
+        |world: &mut World| memory::get::get(&mut world.cx, &crate::world::reader(), &name).is_ok();
     let collected = |world: &mut World, request: &str| {
         let asked = memory::gc::Request { limit: None };
         memory::gc::gc(&mut world.cx, &key("a", request), &asked).unwrap().answer.deleted

@@ -26,7 +26,8 @@ fn only_writ_records_what_confined_a_command() {
     };
     confined::record(&mut world.cx, &caller("ann"), &request).unwrap();
     let request = event::list::Request { limit: Some(1000), ..event::list::Request::default() };
-    let list = ops::verb::call::<event::list::List>(&mut world.cx, None, &request).unwrap();
+    let list =
+        ops::verb::call::<event::list::List>(&mut world.cx, &crate::world::reader(), &request).unwrap();
     let events: Vec<_> =
         list.answer.events.into_iter().filter(|event| event.kind == "sandbox_in_force").collect();
     assert_eq!(events.len(), 1);

@@ -6,7 +6,7 @@ use contract::domain::check::{CheckSeen, Expects};
 use contract::domain::money::MicroUsd;
 use contract::domain::status::{Evidence, Status};
 use contract::plan::{Plan, PlanTask};
-use ops::context::Key;
+use ops::Session;
 use ops::{approval, assignment, budget, ledger, lock, run};
 use serde_json::json;
 
@@ -109,7 +109,7 @@ fn a_workers_clock_may_be_a_little_ahead_and_no_more() {
         let at = Some(crew.world.temp.now().at.plus(Duration::from_secs(ahead)));
         let (run, task) = (crew.run.clone(), "T-1".to_owned());
         let request = ops::heartbeat::Request { run, task, token: Some(token), at };
-        ops::heartbeat::send(&mut crew.world.cx, &caller("worker"), &request)
+        ops::heartbeat::send(&mut crew.world.cx, &crate::world::key("worker", "repeatable"), &request)
     };
     beat(30).unwrap();
     denied(beat(31), "SCHEMA_INVALID", "heartbeat_in_future");
@@ -452,7 +452,7 @@ fn an_approval_is_valid_for_one_use_of_one_action_before_its_deadline() {
     };
     let say = |crew: &mut Crew, id: &str, granted: bool| {
         let decision = approval::decide::Request { id: id.to_owned(), granted, reason: None };
-        let key = Key { caller: caller("another"), ..crew.key() };
+        let key = Session { caller: caller("another"), ..crew.key() };
         approval::decide::decide(&mut crew.world.cx, &key, &decision)
     };
     let first = ask(&mut crew);
@@ -530,7 +530,7 @@ fn only_a_person_or_their_token_decides_an_approval() {
     };
     let asked = approval::request::request(&mut crew.world.cx, &key("w", "ask"), &request).unwrap().answer;
     let host = crew.world.host.clone();
-    let mut say = |key: &Key, granted: bool| {
+    let mut say = |key: &Session, granted: bool| {
         let decision = approval::decide::Request { id: asked.asked.id.to_string(), granted, reason: None };
         approval::decide::decide(&mut crew.world.cx, key, &decision)
     };

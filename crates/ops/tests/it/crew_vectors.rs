@@ -352,7 +352,8 @@ fn fencing_step(crew: &mut Crew, step: &[Value], passed: &mut u64) -> Value {
             let request = lock::renew::Request { run: crew.run.clone(), task, token };
             let now = crew.world.temp.now();
             let before = crew.world.state();
-            let answer = lock::renew::renew(&mut crew.world.cx, &caller("worker"), &request);
+            let answer =
+                lock::renew::renew(&mut crew.world.cx, &crate::world::key("worker", "repeatable"), &request);
             assert_eq!(crew.world.state(), before, "a heartbeat is no event");
             assert_eq!(crew.world.temp.now(), now);
             code(answer.map(|_| json!("OK")))

@@ -60,7 +60,7 @@ impl Crew {
         self.world.round = self.calls;
     }
 
-    pub(crate) fn key(&mut self) -> ops::context::Key {
+    pub(crate) fn key(&mut self) -> ops::Session {
         self.calls += 1;
         key("orchestrator", &format!("call {}", self.calls))
     }
@@ -220,7 +220,7 @@ impl Crew {
             token: Some(self.token(name, token)),
             at: None,
         };
-        ops::heartbeat::send(&mut self.world.cx, &caller("worker"), &request)
+        ops::heartbeat::send(&mut self.world.cx, &crate::world::key("worker", "repeatable"), &request)
     }
 
     pub(crate) fn sweep(&mut self) -> watchdog::Answer {
@@ -318,7 +318,9 @@ impl Crew {
 
 /// The budget of a run that has one.
 pub(crate) fn purse(cx: &mut Context, run: &str) -> Purse {
-    let shown = budget::show::show(cx, &budget::show::Request { run: run.to_owned() }).unwrap();
+    let shown =
+        budget::show::show(cx, &crate::world::reader(), &budget::show::Request { run: run.to_owned() })
+            .unwrap();
     let limit = shown.limit.unwrap();
     let most = limits::AMOUNT_MAX;
     let limit = Amount { cost: limit.cost.unwrap_or(MicroUsd(most)), tokens: limit.tokens.unwrap_or(most) };

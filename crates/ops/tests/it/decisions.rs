@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::crew_world::Crew;
 use crate::idempotency::new_token;
-use crate::world::{World, key};
+use crate::world::{World, key, present};
 
 fn raise(crew: &mut Crew, cost: i64, id: &str) -> Result<MicroUsd, Error> {
     let request = set::Request { run: crew.run.clone(), cost: Some(MicroUsd(cost)), tokens: None };
@@ -24,10 +24,6 @@ fn crew() -> Crew {
 fn secret(world: &mut World, name: &str, seconds: Option<u64>) -> String {
     let request = token::create::Request { expires_in_seconds: seconds, ..new_token(name) };
     token::create::create(&mut world.cx, &key("person", name), &request).unwrap().answer.secret.unwrap()
-}
-
-fn present(world: &World, secret: &str) {
-    world.host.paper.borrow_mut().access_token = Some(secret.to_owned());
 }
 
 /// Who made the changes of a kind: the sender and the agent of each event.
@@ -73,11 +69,11 @@ fn a_token_decides_until_it_expires_or_is_revoked_and_is_the_actor() {
     let short = secret(&mut crew.world, "short", Some(60));
     let long = secret(&mut crew.world, "long", None);
     crew.world.host.paper.borrow_mut().person_says_no = true;
-    present(&crew.world, &short);
+    present(&short);
     assert_eq!(raise(&mut crew, 20, "a").unwrap(), MicroUsd(20));
     crew.world.clock().advance(std::time::Duration::from_secs(60));
     assert_eq!(rule(&raise(&mut crew, 30, "b").unwrap_err()), (ErrorCode::Denied, "token_expired"));
-    present(&crew.world, &format!("{long}\n"));
+    present(&format!("{long}\n"));
     assert_eq!(raise(&mut crew, 30, "b").unwrap(), MicroUsd(30));
     let revoke = token::revoke::Request { token: "long".to_owned() };
     token::revoke::revoke(&mut crew.world.cx, &key("anyone", "revoke"), &revoke).unwrap();
@@ -85,7 +81,7 @@ fn a_token_decides_until_it_expires_or_is_revoked_and_is_the_actor() {
     let last = if long.ends_with('0') { '1' } else { '0' };
     let forged = [&long[..long.len() - 1], &last.to_string()].concat();
     for wrong in [forged.as_str(), "writ_x", "", "sha256:0"] {
-        present(&crew.world, wrong);
+        present(wrong);
         assert_eq!(
             rule(&raise(&mut crew, 40, "c").unwrap_err()),
             (ErrorCode::Denied, "token_unknown"),
@@ -114,7 +110,7 @@ fn a_token_cannot_create_another_one() {
     let mut world = World::new();
     let own = secret(&mut world, "one", None);
     world.host.paper.borrow_mut().person_says_no = true;
-    present(&world, &own);
+    present(&own);
     let error = token::create::create(&mut world.cx, &key("w", "two"), &new_token("two")).unwrap_err();
     assert_eq!(rule(&error), (ErrorCode::Denied, "not_confirmed"));
     world.host.paper.borrow_mut().person_says_no = false;

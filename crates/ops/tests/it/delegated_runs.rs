@@ -34,7 +34,7 @@ impl World {
 
     /// How often somebody asked to cancel the run.
     fn requests(&mut self, run: &RunId) -> usize {
-        let trace = ops::run::trace::events(&mut self.cx, run.as_str()).unwrap();
+        let trace = ops::run::trace::events(&mut self.cx, &crate::world::reader(), run.as_str()).unwrap();
         trace.events.iter().filter(|event| event.record.kind == "run_cancel_requested").count()
     }
 }

@@ -154,7 +154,10 @@ fn a_deleted_task_takes_what_is_its_own_and_frees_who_waited() {
     world.delete(&b).unwrap();
     assert_eq!(world.reason(&a), (Status::Todo, None));
     assert!(world.get(&a).depends_on.is_empty());
-    assert_eq!(task::get::get(&mut world.cx, &b).unwrap_err().code, ErrorCode::NotFound);
+    assert_eq!(
+        task::get::get(&mut world.cx, &crate::world::reader(), &b).unwrap_err().code,
+        ErrorCode::NotFound
+    );
     assert_eq!(world.said(&b).last().map(String::as_str), Some("Task deleted: b"), "the log keeps it");
     world.log_accounts_for_all();
 }

@@ -60,8 +60,10 @@ impl Scene {
     fn start(&mut self, run: &RunId, name: &str) -> Written {
         self.attempts += 1;
         let task = self.world.task_of(run, name);
-        let number =
-            i64::try_from(run::show::show(&mut self.world.cx, run.as_str()).unwrap().tasks.len()).unwrap();
+        let number = i64::try_from(
+            run::show::show(&mut self.world.cx, &crate::world::reader(), run.as_str()).unwrap().tasks.len(),
+        )
+        .unwrap();
         let attempt = NewAttempt {
             id: mint(&mut SeededIds::new(self.attempts), self.world.temp.now().at),
             task_id: task.id.clone(),

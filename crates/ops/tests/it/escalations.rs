@@ -13,7 +13,7 @@ use ops::{Error, event, run};
 use serde_json::{Value, json};
 use testkit::SeededIds;
 
-use crate::world::{ALIVE, DEAD, World, caller, cancel, key, owner, submit};
+use crate::world::{ALIVE, DEAD, World, call_from, caller, cancel, key, owner, submit};
 
 impl World {
     /// A run of tasks for `claude` that each depend on the one before.
@@ -36,7 +36,7 @@ impl World {
     fn escalations(&mut self) -> Vec<(String, Value)> {
         let request =
             event::list::Request { ascending: true, limit: Some(1000), ..event::list::Request::default() };
-        let list = ops::verb::call::<event::list::List>(&mut self.cx, None, &request);
+        let list = ops::verb::call::<event::list::List>(&mut self.cx, &crate::world::reader(), &request);
         let events = list.unwrap().answer.events;
         let kinds = ["task_priority_changed", "priority_escalation"];
         events
@@ -61,7 +61,7 @@ impl World {
             agent_session: None,
             owner: owner(7),
         };
-        self.host.paper.borrow_mut().calling = Some(attempt.id.clone());
+        call_from(Some(attempt.id.clone()));
         let entries = [
             Entry::MoveTask { task_id, to: Status::InProgress, reason: None, verified: false },
             Entry::StartAttempt { attempt, dispatch: None, wants: Wants::default() },
@@ -117,7 +117,7 @@ fn an_attempt_that_runs_goes_on_and_the_next_one_counts() {
     let mut world = World::new();
     let run = world.run_of_agents(&["a", "b"]);
     world.begin(&run, "a");
-    world.host.paper.borrow_mut().calling = None;
+    call_from(None);
     world.host.liveness.set(ALIVE);
     assert_eq!(world.escalate("a", Priority::High, None).unwrap().counts_from, CountsFrom::NextAttempt);
     assert_eq!(world.escalate("b", Priority::High, None).unwrap().counts_from, CountsFrom::Now);

@@ -89,7 +89,7 @@ fn asked(crew: &mut Crew, name: &str) -> String {
 }
 
 fn decided(crew: &mut Crew, id: &str, granted: bool) {
-    let key = ops::context::Key { caller: crate::world::caller("another"), ..crew.key() };
+    let key = ops::Session { caller: crate::world::caller("another"), ..crew.key() };
     let decision =
         approval::decide::Request { id: id.to_owned(), granted, reason: Some("because".to_owned()) };
     // The same request again is the open one, which may be granted already.

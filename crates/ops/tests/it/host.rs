@@ -5,16 +5,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
 
-use contract::continuity::brief::{Program, ProgramName};
 use contract::domain::attempt::AttemptId;
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::crew::snapshot::Snapshot;
-use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::pins::{ABSENT, Digests};
 use contract::domain::policy::Policy;
 use contract::domain::principal::Action;
-use contract::domain::process::{Holder, Remains};
+use contract::domain::process::Remains;
 use contract::domain::retention::Retention;
 use contract::domain::rollback::{FileAction, FileResult, FileStatus};
 use contract::domain::run::{Owner, RunId};
@@ -58,16 +56,12 @@ pub(crate) struct Paper {
     pub(crate) person_says_no: bool,
     /// The process ends as soon as a clone is gone.
     pub(crate) dies_with_clone: bool,
-    /// What the caller presents.
-    pub(crate) access_token: Option<String>,
     /// What became of each path in a rollback; where it is empty, one path was restored.
     pub(crate) rolled: Vec<FileResult>,
     /// Digests of files that checks use; others do not exist.
     pub(crate) pinned: Digests,
     /// Models for escalated tasks.
     pub(crate) upgrades: Upgrades,
-    /// The attempt that the calls come from.
-    pub(crate) calling: Option<Id<Attempt>>,
     /// The only clone.
     pub(crate) clone: Option<WorktreeRecord>,
     /// The signal that interrupts the engine of a run.
@@ -158,11 +152,6 @@ pub(crate) fn passed(check: &Check) -> CheckSeen {
 }
 
 impl Host for TestHost {
-    fn calling_attempt(&self) -> Option<Id<Attempt>> {
-        self.note("who calls");
-        self.paper.borrow().calling.clone()
-    }
-
     fn links(&self, _: &str, _: &[&str]) -> Links {
         self.note("links");
         self.paper.borrow().links.clone()
@@ -226,11 +215,6 @@ impl Host for TestHost {
         let files = self.paper.borrow().pinned.clone();
         let digest = |path: &str| files.get(path).cloned().unwrap_or_else(|| ABSENT.to_owned());
         paths.iter().map(|path| ((*path).to_owned(), digest(path))).collect()
-    }
-
-    fn author_environment(&self) -> AuthorEnvironment {
-        self.note("the environment");
-        AuthorEnvironment::of([("PATH".to_owned(), Some("/author/bin".to_owned()))])
     }
 
     fn run_checks(&self, job: &CheckJob<'_>, _: &Id<Attempt>) -> Result<Vec<CheckSeen>> {
@@ -299,15 +283,6 @@ impl Host for TestHost {
         }
         let typed = if self.paper.borrow().person_says_no { "no" } else { action.digits() };
         Ok(typed.to_owned())
-    }
-
-    fn person(&self) -> String {
-        "eve".to_owned()
-    }
-
-    fn access_token(&self) -> Result<Option<String>> {
-        self.note("a token");
-        Ok(self.paper.borrow().access_token.clone())
     }
 
     fn write_worklog(
@@ -381,16 +356,6 @@ impl Host for TestHost {
             Liveness::Alive | Liveness::Dead => Remains::Gone,
             Liveness::Unseen => Remains::Unseen,
         }
-    }
-
-    fn ancestor(&self, _: &[&str]) -> Option<Holder> {
-        self.note("an ancestor");
-        None
-    }
-
-    fn program(&self) -> Program {
-        self.note("its own name");
-        Program { call: "writ".to_owned(), name: ProgramName::Writ }
     }
 
     fn installation(&self, _: &Path) -> Installation {

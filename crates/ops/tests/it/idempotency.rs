@@ -10,7 +10,7 @@ use contract::domain::priority::Priority;
 use contract::domain::retention::Retention;
 use contract::domain::run::RunState;
 use contract::domain::status::Status;
-use ops::context::Key;
+use ops::Session;
 use ops::registry;
 use ops::run::journal::{self, Entry};
 use ops::verb::Effect;
@@ -34,7 +34,7 @@ enum Which {
     Refused,
 }
 
-type Call = Box<dyn Fn(&mut Context, &Key, Which) -> Result<Reply<Value>, Error>>;
+type Call = Box<dyn Fn(&mut Context, &Session, Which) -> Result<Reply<Value>, Error>>;
 
 /// A verb on things that were prepared for it.
 struct Verb {

@@ -270,7 +270,9 @@ fn an_interrupted_run_says_so_even_if_it_cannot_be_read_what_its_tasks_wait_for(
     world.host.paper.borrow_mut().signal = Some(2);
     let request = continue_run::Request { run: run.to_string(), ..continue_run::Request::default() };
     let interrupted = |world: &mut World| {
-        let error = continue_run::continue_run(&mut world.cx, &caller("ann"), &request).unwrap_err();
+        let error =
+            continue_run::continue_run(&mut world.cx, &crate::world::key("ann", "repeatable"), &request)
+                .unwrap_err();
         (error.code, error.hint.unwrap())
     };
     let hint = format!("continue with `writ run --continue {run}`");

@@ -23,12 +23,12 @@ impl World {
     }
 
     fn remembered(&mut self, name: &str) -> Result<MemoryView, ErrorCode> {
-        memory::get::get(&mut self.cx, &named(name)).map_err(|error| error.code)
+        memory::get::get(&mut self.cx, &crate::world::reader(), &named(name)).map_err(|error| error.code)
     }
 
     fn keys(&mut self) -> Vec<String> {
         let request = list::Request { scope: Scope::Global, scope_id: None, limit: None };
-        let listed = list::list(&mut self.cx, &request).unwrap().page;
+        let listed = list::list(&mut self.cx, &crate::world::reader(), &request).unwrap().page;
         let request = search::Request { query: "word".to_owned(), limit: None };
         let found = search::search(&mut self.cx, &request).unwrap().page;
         let keys = |page: memory::Page| {

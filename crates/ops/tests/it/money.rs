@@ -59,7 +59,11 @@ fn what_a_worker_did_not_report_is_withheld_until_someone_settles_it() {
     crew.submit(crew.result("T-1", token, "done"), Vec::new()).unwrap();
     assert_eq!(books(&mut crew), [(0, 0), (0, 0), (600, 60), (400, 40)]);
     denied(issue(&mut crew, "T-2", 500, 0), "NON_COMPLIANT", "budget_exhausted");
-    let shown = budget::show::show(&mut crew.world.cx, &budget::show::Request { run: crew.run.clone() });
+    let shown = budget::show::show(
+        &mut crew.world.cx,
+        &crate::world::reader(),
+        &budget::show::Request { run: crew.run.clone() },
+    );
     let withheld = shown.unwrap().withheld_for;
     assert_eq!(withheld.len(), 1);
     assert_eq!((withheld[0].task.as_str(), withheld[0].amount.cost), ("T-1", MicroUsd(600)));

@@ -18,19 +18,21 @@ fn run_in(world: &mut World, workspace: &str, names: &[&str]) -> RunId {
     ops::run::accept::submit(&mut world.cx, &key, &request).unwrap().answer.run_id
 }
 
-fn in_project(world: &mut World, project: &str) {
+fn in_project(project: &str) {
     let project = Some(project.to_owned());
-    world.cx.understand_names(Names { project, ..Names::default() });
+    crate::world::understand_names(Names { project, ..Names::default() });
 }
 
 /// In a directory that is in no project.
-fn in_directory(world: &mut World, directory: &str) {
+fn in_directory(directory: &str) {
     let directory = Some(directory.to_owned());
-    world.cx.understand_names(Names { directory, ..Names::default() });
+    crate::world::understand_names(Names { directory, ..Names::default() });
 }
 
 fn id_of(world: &mut World, name: &str) -> Result<String, ErrorCode> {
-    task::get::get(&mut world.cx, name).map(|task| task.id.to_string()).map_err(|error| error.code)
+    task::get::get(&mut world.cx, &crate::world::reader(), name)
+        .map(|task| task.id.to_string())
+        .map_err(|error| error.code)
 }
 
 #[test]
@@ -69,7 +71,7 @@ fn an_id_of_a_plan_means_the_newest_run_of_the_project_that_has_it() {
     let old = run_in(&mut world, "/pr", &["build", "tests"]);
     let new = run_in(&mut world, "/pr/sub", &["build"]);
     let other = run_in(&mut world, "/elsewhere", &["build", "tests", "docs"]);
-    in_project(&mut world, "/pr");
+    in_project("/pr");
     for (name, run) in [("build", &new), ("tests", &old), ("T-1", &new), ("T-2", &old)] {
         let expected = match name {
             "T-1" => "build",
@@ -79,13 +81,13 @@ fn an_id_of_a_plan_means_the_newest_run_of_the_project_that_has_it() {
         let expected = world.task_of(run, expected).id.to_string();
         assert_eq!(id_of(&mut world, name), Ok(expected), "{name}");
     }
-    let error = task::get::get(&mut world.cx, "docs").unwrap_err();
+    let error = task::get::get(&mut world.cx, &crate::world::reader(), "docs").unwrap_err();
     assert_eq!(error.message, "no run of the project /pr has a task `docs`");
     let full = format!("{other}/docs");
     assert!(error.hint.unwrap().contains(&full));
     let expected = world.task_of(&other, "docs").id.to_string();
     assert_eq!(id_of(&mut world, &full), Ok(expected));
-    in_project(&mut world, "/elsewhere");
+    in_project("/elsewhere");
     let expected = world.task_of(&other, "build").id.to_string();
     assert_eq!(id_of(&mut world, "build"), Ok(expected));
 }
@@ -94,13 +96,13 @@ fn an_id_of_a_plan_means_the_newest_run_of_the_project_that_has_it() {
 fn a_name_of_several_things_is_refused_with_the_candidates() {
     let mut world = World::new();
     world.run(&["test-a", "test-b", "docs"]);
-    let error = task::get::get(&mut world.cx, "test").unwrap_err();
+    let error = task::get::get(&mut world.cx, &crate::world::reader(), "test").unwrap_err();
     assert_eq!(error.code, ErrorCode::Ambiguous);
     assert_eq!(error.details["candidates"], serde_json::json!(["test-a", "test-b"]));
-    let error = task::get::get(&mut world.cx, "task_").unwrap_err();
+    let error = task::get::get(&mut world.cx, &crate::world::reader(), "task_").unwrap_err();
     assert_eq!(error.code, ErrorCode::Ambiguous);
     assert_eq!(error.details["candidates"].as_array().unwrap().len(), 3);
-    let error = task::get::get(&mut world.cx, "misc").unwrap_err();
+    let error = task::get::get(&mut world.cx, &crate::world::reader(), "misc").unwrap_err();
     assert_eq!((error.code, error.message.as_str()), (ErrorCode::NotFound, "task not found: misc"));
     assert!(error.hint.unwrap().contains("docs, test-a, test-b"));
 }
@@ -111,7 +113,7 @@ fn candidates_are_bounded() {
     let names: Vec<String> = (0..40).map(|number| format!("t{number}")).collect();
     world.run(&names.iter().map(String::as_str).collect::<Vec<_>>());
     for name in ["t", "task_", "nothing"] {
-        let error = task::get::get(&mut world.cx, name).unwrap_err();
+        let error = task::get::get(&mut world.cx, &crate::world::reader(), name).unwrap_err();
         assert_eq!(error.details["candidates"].as_array().unwrap().len(), 10, "{name}");
     }
 }
@@ -121,10 +123,10 @@ fn only_whole_ids_are_names_where_the_agent_contract_says_so() {
     let mut world = World::new();
     let run = world.run(&["tests"]);
     let whole = world.task_of(&run, "tests").id.to_string();
-    world.cx.understand_names(Names { only_ids: true, ..Names::default() });
+    crate::world::understand_names(Names { only_ids: true, ..Names::default() });
     assert_eq!(id_of(&mut world, &whole).as_deref(), Ok(whole.as_str()));
     for name in ["tests", "T-1", &whole[..whole.len() - 1]] {
-        let error = task::get::get(&mut world.cx, name).unwrap_err();
+        let error = task::get::get(&mut world.cx, &crate::world::reader(), name).unwrap_err();
         assert_eq!(error.message, format!("task not found: {name}"));
     }
 }
@@ -160,22 +162,24 @@ fn again_id(world: &mut World) -> String {
 fn the_last_run_is_the_newest_of_the_project_or_directory() {
     let mut world = World::new();
     let show = |world: &mut World, name: &str| {
-        ops::run::show::show(&mut world.cx, name).map(|whole| whole.run.asked.id).map_err(|error| error.code)
+        ops::run::show::show(&mut world.cx, &crate::world::reader(), name)
+            .map(|whole| whole.run.asked.id)
+            .map_err(|error| error.code)
     };
     assert_eq!(show(&mut world, "@last"), Err(ErrorCode::NotFound));
     let own = run_in(&mut world, "/pr", &["a"]);
     let newest = run_in(&mut world, "/elsewhere", &["a"]);
     assert_eq!(show(&mut world, "@last"), Ok(newest.clone()));
-    in_project(&mut world, "/pr");
+    in_project("/pr");
     assert_eq!(show(&mut world, "@last"), Ok(own.clone()));
-    in_directory(&mut world, "/elsewhere");
+    in_directory("/elsewhere");
     for place in ["/elsewhere", "/", "/elsewhere/below"] {
-        in_directory(&mut world, place);
+        in_directory(place);
         assert_eq!(show(&mut world, "@last"), Ok(newest.clone()), "{place}");
     }
-    in_directory(&mut world, "/else");
+    in_directory("/else");
     assert_eq!(show(&mut world, "@last"), Err(ErrorCode::NotFound));
-    in_project(&mut world, "/empty");
+    in_project("/empty");
     assert_eq!(show(&mut world, "@last"), Err(ErrorCode::NotFound));
     for name in [own.as_str(), &own.as_str()[..20], &own.as_str()["run_".len()..20], &own.uuid().unwrap()] {
         assert_eq!(show(&mut world, name), Ok(own.clone()), "{name}");
@@ -211,7 +215,7 @@ fn a_repeated_cancel_or_retry_gets_its_answer_although_the_newest_run_is_another
     assert_eq!((again.answer, again.replayed), (named.answer, true));
     let again = retry::retry(&mut world.cx, &key("ann", "by run"), &by_run).unwrap();
     assert_eq!((&again.answer, again.replayed), (&last.answer, true));
-    let again = last::call::<retry::Retry>(&mut world.cx, Some(&key("ann", "by run")), &by_run).unwrap();
+    let again = last::call::<retry::Retry>(&mut world.cx, &key("ann", "by run"), &by_run).unwrap();
     assert_eq!((again.answer, again.replayed), (last.answer, true));
     let other = retry::Request { task_id: Some("b".to_owned()), run: None };
     let error = retry::retry(&mut world.cx, &key("ann", "by name"), &other).unwrap_err();
@@ -228,7 +232,7 @@ fn a_crews_verb_that_is_repeated_with_the_last_run_gets_its_answer() {
         tokens: None,
     };
     let call = |world: &mut World| {
-        last::call::<ops::budget::set::Set>(&mut world.cx, Some(&key("ann", "set")), &set).unwrap()
+        last::call::<ops::budget::set::Set>(&mut world.cx, &key("ann", "set"), &set).unwrap()
     };
     let first = call(&mut world);
     run_in(&mut world, "/pr", &["a"]);
@@ -243,10 +247,10 @@ fn nothing_changes_a_run_of_another_project_that_is_not_named() {
     }
 }
 
-fn nothing_changes_in_another_place(enter: fn(&mut World, &str)) {
+fn nothing_changes_in_another_place(enter: fn(&str)) {
     let mut world = World::new();
     let elsewhere = run_in(&mut world, "/elsewhere", &["a"]);
-    enter(&mut world, "/empty");
+    enter("/empty");
     let cancel = ops::run::cancel::Request { id: "@last".to_owned(), reason: None };
     let retry = retry::Request { task_id: None, run: Some("@last".to_owned()) };
     let go_on = ops::run::continue_run::Request { run: "@last".to_owned(), ..Default::default() };
@@ -257,7 +261,7 @@ fn nothing_changes_in_another_place(enter: fn(&mut World, &str)) {
         ops::run::cancel::cancel(&mut world.cx, &key("ann", "m"), &cancel_name).unwrap_err(),
         ops::run::cancel::cancel(&mut world.cx, &key("ann", "c"), &cancel).unwrap_err(),
         retry::retry(&mut world.cx, &key("ann", "r"), &retry).unwrap_err(),
-        ops::run::continue_run::continue_run(&mut world.cx, &key("ann", "x").caller, &go_on).unwrap_err(),
+        ops::run::continue_run::continue_run(&mut world.cx, &key("ann", "x"), &go_on).unwrap_err(),
     ];
     for error in errors {
         assert_eq!(error.code, ErrorCode::NotFound);
@@ -270,7 +274,7 @@ fn nothing_changes_in_another_place(enter: fn(&mut World, &str)) {
 fn a_prefix_of_several_runs_is_refused_with_the_candidates() {
     let mut world = World::new();
     let runs = [run_in(&mut world, "/pr", &["a"]), run_in(&mut world, "/pr", &["a"])];
-    let error = ops::run::show::show(&mut world.cx, "run_").err().unwrap();
+    let error = ops::run::show::show(&mut world.cx, &crate::world::reader(), "run_").err().unwrap();
     assert_eq!(error.message, "`run_` matches more than one run");
     let listed = error.details["candidates"].as_array().unwrap();
     assert!(runs.iter().all(|run| listed.contains(&run.as_str().into())), "{listed:?}");

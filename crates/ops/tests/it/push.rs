@@ -44,14 +44,15 @@ fn the_same_key_twice_in_one_push_keeps_the_last() {
     let request = pushed(json!({"memories": [memory("1"), memory("2")]}));
     let answer = push::push(&mut world.cx, &key("ann", "r"), &request).unwrap().answer;
     assert_eq!(answer.memories.len(), 2);
-    let kept = ops::memory::get::get(&mut world.cx, &crate::world::named("k")).unwrap();
+    let kept =
+        ops::memory::get::get(&mut world.cx, &crate::world::reader(), &crate::world::named("k")).unwrap();
     assert_eq!((kept.id, kept.value.as_str()), (1, "2"));
 }
 
 /// A call by the name of the operation, as other doors make it.
 fn call(world: &mut World, name: &str, request: Value) -> Result<Value, ops::Error> {
     let key = key("ann", &request.to_string());
-    Ok((registry::find(name).unwrap().call)(&mut world.cx, Some(&key), request)?.answer)
+    Ok((registry::find(name).unwrap().call)(&mut world.cx, &key, request)?.answer)
 }
 
 #[test]

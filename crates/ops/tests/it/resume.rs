@@ -52,7 +52,8 @@ impl World {
         let agent = agent.to_owned();
         let request =
             peek::Request { agent, project_dir, limit, focus, budget, as_of, ..peek::Request::default() };
-        peek::look(&mut self.cx, &request).map(|(answer, aside)| (answer, aside.project))
+        peek::look(&mut self.cx, &crate::world::reader(), &request)
+            .map(|(answer, aside)| (answer, aside.project))
     }
 
     fn task_in(&mut self, project: &str, title: &str) -> String {

@@ -68,7 +68,7 @@ fn request(task: &str, redo: bool) -> Request {
 }
 
 fn recorded(world: &mut World, task: &str) -> Option<Rollback> {
-    let id = task::get::get(&mut world.cx, task).unwrap().id;
+    let id = task::get::get(&mut world.cx, &crate::world::reader(), task).unwrap().id;
     task::get::attempts(&mut world.cx, &id).unwrap().last().unwrap().rollback.clone()
 }
 

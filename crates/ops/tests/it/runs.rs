@@ -26,7 +26,7 @@ impl World {
 
     /// The states of a run and of its tasks.
     fn states(&mut self, run: &RunId) -> String {
-        let whole = show::show(&mut self.cx, run.as_str()).unwrap();
+        let whole = show::show(&mut self.cx, &crate::world::reader(), run.as_str()).unwrap();
         let tasks = whole.tasks.iter().map(|(task, _)| task.status.as_str());
         std::iter::once(whole.run.state.as_str()).chain(tasks).collect::<Vec<_>>().join(" ")
     }
@@ -91,7 +91,7 @@ fn a_submitted_run_has_its_tasks_and_their_order() {
     assert_eq!(tasks[0].depends_on.len(), 2);
     let ready = task::ready::ready(&mut world.cx, 10).unwrap();
     assert_eq!(ready.iter().map(|task| task.title.as_str()).collect::<Vec<_>>(), ["a"]);
-    let trace = run::trace::events(&mut world.cx, run.as_str()).unwrap().events;
+    let trace = run::trace::events(&mut world.cx, &crate::world::reader(), run.as_str()).unwrap().events;
     let kinds: Vec<&str> = trace.iter().map(|event| event.record.kind.as_str()).collect();
     assert_eq!(kinds, ["writ.run.submit", "run_submitted", "task_created", "task_created", "task_created"]);
     assert!(trace[1..].iter().all(|event| event.record.reply_to.as_ref() == Some(&trace[0].record.event_id)));
@@ -103,10 +103,14 @@ fn a_run_is_found_by_its_id_its_beginning_and_its_correlation() {
     let run = world.run(&["a"]);
     let corr = show::state(&mut world.cx, &run).unwrap().asked.corr;
     for name in [run.as_str(), &run.as_str()[..12], &corr] {
-        assert_eq!(show::show(&mut world.cx, name).unwrap().run.asked.id, run, "{name}");
+        assert_eq!(
+            show::show(&mut world.cx, &crate::world::reader(), name).unwrap().run.asked.id,
+            run,
+            "{name}"
+        );
     }
     for name in ["run_", "run_zzz", "nothing", "", "%"] {
-        let error = show::show(&mut world.cx, name).unwrap_err();
+        let error = show::show(&mut world.cx, &crate::world::reader(), name).unwrap_err();
         assert_eq!(error.code, ErrorCode::NotFound, "{name}: {error}");
     }
 }
@@ -182,7 +186,7 @@ fn a_run_whose_engine_died_is_canceled_with_everything_in_it() {
     let run = world.half_worked();
     assert_eq!(world.cancel(run.as_str(), "r-1", DEAD).unwrap(), "canceled");
     assert_eq!(world.states(&run), "canceled done canceled canceled");
-    let whole = show::show(&mut world.cx, run.as_str()).unwrap();
+    let whole = show::show(&mut world.cx, &crate::world::reader(), run.as_str()).unwrap();
     let attempts: Vec<AttemptState> =
         whole.tasks.iter().flat_map(|(_, attempts)| attempts).map(|attempt| attempt.state).collect();
     assert_eq!(attempts, [AttemptState::Interrupted]);

@@ -3,7 +3,7 @@
 use contract::continuity::brief::Brief;
 use contract::domain::code::ErrorCode;
 use contract::domain::process::Holder;
-use ops::context::Key;
+use ops::Session;
 use ops::event::note::{self, note};
 use ops::resume::{Answer, Request, peek, resume};
 use ops::session::checkpoint;
@@ -51,7 +51,10 @@ impl World {
             limit: Some(1),
             ..ops::event::list::Request::default()
         };
-        let answer = ops::verb::call::<ops::event::list::List>(&mut self.cx, None, &request).unwrap().answer;
+        let answer =
+            ops::verb::call::<ops::event::list::List>(&mut self.cx, &crate::world::reader(), &request)
+                .unwrap()
+                .answer;
         let event = answer.events.into_iter().next().unwrap();
         (event.kind, event.message, event.task_id)
     }
@@ -187,8 +190,8 @@ fn a_task_of_another_session_is_named_with_its_holder_and_what_to_do() {
     assert!(answer.prompt.contains(&format!("{id} [in_progress] one: a since")), "{}", answer.prompt);
     assert!(!answer.prompt.contains("no task is ready"), "{}", answer.prompt);
     // A process that is alive is left alone.
-    let held_by = |key: Key| Key {
-        caller: key.caller.held_by(Some(Holder { program: "claude".to_owned(), process: owner(7) })),
+    let held_by = |key: Session| Session {
+        caller: key.caller.clone().held_by(Some(Holder { program: "claude".to_owned(), process: owner(7) })),
         ..key
     };
     let more = create("more");
@@ -244,7 +247,7 @@ fn a_subagents_brief_is_short_and_claims_nothing() {
     world.note("a", "failed", "tool_failure", "Bash failed (exit 1): cargo test");
     let before = world.state();
     let request = peek::Request { agent: "a".to_owned(), short: true, ..peek::Request::default() };
-    let (answer, _) = peek::look(&mut world.cx, &request).unwrap();
+    let (answer, _) = peek::look(&mut world.cx, &crate::world::reader(), &request).unwrap();
     let prompt = answer.prompt.unwrap();
     assert!(prompt.contains(&id) && prompt.contains("(exit 1): cargo test"), "{prompt}");
     assert!(prompt.contains("LOG    writ push --output json --agent a"), "{prompt}");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::crew_world::{Crew, WORKSPACE, denied};
 use crate::decisions::actors;
 use crate::handoff::exported;
-use crate::world::{caller, key};
+use crate::world::key;
 
 fn crew() -> Crew {
     let mut crew = Crew::new();
@@ -34,11 +34,11 @@ const VERBS: &[(&str, Act)] = &[
             token: Some(token),
             at: None,
         };
-        heartbeat::send(&mut crew.world.cx, &caller("eve"), &request).map(drop)
+        heartbeat::send(&mut crew.world.cx, &crate::world::key("eve", "repeatable"), &request).map(drop)
     }),
     ("lock.renew", |crew, token| {
         let request = lock::renew::Request { run: crew.run.clone(), task: "T-1".to_owned(), token };
-        lock::renew::renew(&mut crew.world.cx, &caller("eve"), &request).map(drop)
+        lock::renew::renew(&mut crew.world.cx, &crate::world::key("eve", "repeatable"), &request).map(drop)
     }),
     ("worklog.append", |crew, token| {
         let entry =
@@ -237,6 +237,6 @@ fn a_number_that_an_earlier_version_gave_out_is_still_its_token() {
         token: Some(later.number.into()),
         at: None,
     };
-    let refused = heartbeat::send(&mut crew.world.cx, &caller("w"), &request);
+    let refused = heartbeat::send(&mut crew.world.cx, &crate::world::key("w", "repeatable"), &request);
     denied(refused, "MISSING_REQUIRED_INPUT", "token_unproved");
 }

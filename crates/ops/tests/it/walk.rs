@@ -9,7 +9,7 @@ mod time;
 
 use jsonschema::Validator;
 use ops::Reply;
-use ops::context::Key;
+use ops::Session;
 use ops::registry;
 use ops::verb::{Effect, Entry};
 use proptest::test_runner::{Config, TestRunner};
@@ -20,7 +20,7 @@ use crate::crew_world::Crew;
 /// A request that a verb accepts, and the state it needs. Verbs that only read get no key.
 struct Sample {
     verb: &'static str,
-    prepare: fn(&mut Crew) -> (Option<Key>, Value),
+    prepare: fn(&mut Crew) -> (Option<Session>, Value),
 }
 
 impl Sample {
@@ -28,8 +28,9 @@ impl Sample {
         registry::find(self.verb).unwrap_or_else(|| panic!("there is no verb `{}`", self.verb))
     }
 
-    fn call(&self, crew: &mut Crew, key: Option<&Key>, request: Value) -> Reply<Value> {
-        let answer = (self.entry().call)(&mut crew.world.cx, key, request);
+    fn call(&self, crew: &mut Crew, key: Option<&Session>, request: Value) -> Reply<Value> {
+        let session = key.cloned().unwrap_or_else(crate::world::reader);
+        let answer = (self.entry().call)(&mut crew.world.cx, &session, request);
         answer.unwrap_or_else(|error| panic!("{}: {error}: {}", self.verb, error.details))
     }
 }

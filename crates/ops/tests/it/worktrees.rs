@@ -33,7 +33,8 @@ impl World {
 
     fn kinds(&mut self) -> Vec<(String, String)> {
         let request = event::list::Request { limit: Some(1000), ..event::list::Request::default() };
-        let list = ops::verb::call::<event::list::List>(&mut self.cx, None, &request).unwrap();
+        let list =
+            ops::verb::call::<event::list::List>(&mut self.cx, &crate::world::reader(), &request).unwrap();
         let events = list.answer.events.into_iter().filter(|event| event.kind.starts_with("worktree_"));
         events.map(|event| (event.kind, event.message)).collect()
     }

@@ -1,11 +1,14 @@
 //! A store with a clock and ids that repeat, and short ways to call the verbs on it.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use contract::continuity::state::{CloseOutcome, TaskState};
+use contract::domain::attempt::AttemptId;
 use contract::domain::check::Check;
+use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::Id;
 use contract::domain::memory::Scope;
 use contract::domain::request::{Agent, RequestId};
@@ -15,9 +18,10 @@ use contract::domain::time::Timestamp;
 use contract::domain::trust::ProjectCommands;
 use contract::domain::worktree::WorktreeRecord;
 use contract::plan::{Plan, PlanTask};
-use ops::context::Key;
+use ops::context::{Origin, fact};
+use ops::names::Names;
 use ops::run::own::Owned;
-use ops::{Caller, Context, Tip, memory, run, task};
+use ops::{Caller, Context, Session, Tip, memory, run, task};
 use store::Store;
 use testkit::{ManualClock, TempStore};
 
@@ -125,11 +129,11 @@ impl World {
 
     pub(crate) fn status(&mut self, agent: Option<&str>) -> ops::status::Answer {
         let request = ops::status::Request { agent: agent.map(str::to_owned), check: false };
-        ops::verb::call::<ops::status::Show>(&mut self.cx, None, &request).unwrap().answer
+        ops::verb::call::<ops::status::Show>(&mut self.cx, &crate::world::reader(), &request).unwrap().answer
     }
 
     pub(crate) fn get(&mut self, id: &str) -> Task {
-        task::get::get(&mut self.cx, id).unwrap()
+        task::get::get(&mut self.cx, &crate::world::reader(), id).unwrap()
     }
 
     /// Submits a plan of tasks that each depend on the one before.
@@ -162,8 +166,49 @@ pub(crate) fn caller(agent: &str) -> Caller {
     Caller::agent(Agent::parse(agent).unwrap())
 }
 
-pub(crate) fn key(agent: &str, request: &str) -> Key {
-    Key { caller: caller(agent), request_id: RequestId::parse(request).unwrap() }
+thread_local! {
+    /// From where the calls of this test come.
+    static PLACE: RefCell<CallPlace> = RefCell::default();
+}
+
+#[derive(Clone, Default)]
+struct CallPlace {
+    names: Names,
+    attempt: Option<AttemptId>,
+    token: Option<String>,
+}
+
+/// What names mean to callers from now on.
+pub(crate) fn understand_names(names: Names) {
+    PLACE.with_borrow_mut(|place| place.names = names);
+}
+
+/// The attempt that calls come from.
+pub(crate) fn call_from(attempt: Option<AttemptId>) {
+    PLACE.with_borrow_mut(|place| place.attempt = attempt);
+}
+
+/// The access token that callers present.
+pub(crate) fn present(token: &str) {
+    PLACE.with_borrow_mut(|place| place.token = Some(token.to_owned()));
+}
+
+pub(crate) fn key(agent: &str, request: &str) -> Session {
+    let CallPlace { names, attempt, token } = PLACE.with_borrow(Clone::clone);
+    let origin = Origin {
+        person: "eve".to_owned(),
+        attempt: fact(attempt),
+        environment: fact(AuthorEnvironment::of([("PATH".to_owned(), Some("/author/bin".to_owned()))])),
+        access_token: Box::new(move || Ok(token.clone())),
+        ..Origin::default()
+    };
+    let session = Session::new(caller(agent), RequestId::parse(request).unwrap());
+    Session { names, origin: Arc::new(origin), ..session }
+}
+
+/// A caller that changes nothing.
+pub(crate) fn reader() -> Session {
+    Session { request_id: None, ..key("reader", "none") }
 }
 
 pub(crate) fn owner(pid: u32) -> Owner {

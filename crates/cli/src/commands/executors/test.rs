@@ -97,8 +97,8 @@ fn tried(args: &Args, chosen: &Listed, globals: &Globals, scratch: &Path) -> Res
         parent_run: None,
         parent_task: None,
     };
-    let key = host::any_key(&globals)?;
-    let answer = verb::call::<Submit>(&mut cx, Some(&key), &request)?.answer;
+    let session = host::any_session(&globals)?;
+    let answer = verb::call::<Submit>(&mut cx, &session, &request)?.answer;
     let task = &answer.0["tasks"][0];
     let id = task["id"].as_str().and_then(|id| Id::parse(id).ok());
     let attempts = id.map(|id| ops::task::get::attempts(&mut cx, &id)).transpose()?.unwrap_or_default();

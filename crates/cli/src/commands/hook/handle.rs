@@ -11,11 +11,10 @@ use contract::domain::process::Holder;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::time::Clock;
 use contract::domain::{limits, workspace};
-use ops::context::Key;
-use ops::{Caller, Error, Result};
+use ops::{Caller, Error, Result, Session};
 
 use super::call::HandlerCall;
-use super::session::{Answer, Session};
+use super::session::{Answer, HookSession};
 use super::telling;
 use crate::app::Globals;
 use crate::clock::SystemClock;
@@ -121,16 +120,16 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Answer> {
         return Ok(None);
     }
     if let Some(socket) = inside::socket(globals) {
-        return super::inside::work(&socket, act, &key(handler, input, globals, None)?);
+        return super::inside::work(&socket, act, &session_of(handler, input, globals, None)?);
     }
     let mut cx = host::open(globals)?;
     cx.wait_at_most(BUSY_WAIT_MAX)?;
     // What the session holds is held by the agent's process: if that dies, others need not wait for the lease.
-    let holder = cx.host().ancestor(input.adapter.process_names());
-    let key = key(handler, input, globals, holder)?;
+    let holder = engine::ancestor::find(input.adapter.process_names());
+    let ops_session = session_of(handler, input, globals, holder)?;
     // A session that writ started works on its one task.
     let only_task = env::get("WRIT_TASK");
-    let mut session = Session { cx: &mut cx, key: &key, input, only_task };
+    let mut session = HookSession { cx: &mut cx, session: &ops_session, input, only_task };
     match act {
         Act::Nothing => Ok(None),
         Act::Resume => session.resume(),
@@ -154,20 +153,20 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Answer> {
         Act::End => {
             // A session that writ started works under the name of its starter, which still holds the task.
             if session.only_task.is_none() {
-                ops::agent::leave(session.cx, &key, &ops::agent::Request::default())?;
+                ops::agent::leave(session.cx, &ops_session, &ops::agent::Request::default())?;
             }
             session.tidy_up()?;
             Ok(None)
         }
         Act::Renew => {
-            ops::agent::renew(session.cx, &key.caller)?;
+            ops::agent::renew(session.cx, &ops_session.caller)?;
             Ok(None)
         }
     }
 }
 
-/// Under which key the handler works.
-fn key(handler: Handler, input: &Input, globals: &Globals, holder: Option<Holder>) -> Result<Key> {
+/// For whom the handler works.
+fn session_of(handler: Handler, input: &Input, globals: &Globals, holder: Option<Holder>) -> Result<Session> {
     let invalid = |error: &dyn std::fmt::Display| Error::new(ErrorCode::InvalidInput, error.to_string());
     let agent = host::agent_name(globals).unwrap_or_else(|| input.agent());
     let agent = Agent::parse(&agent).map_err(|error| invalid(&error))?;
@@ -179,7 +178,7 @@ fn key(handler: Handler, input: &Input, globals: &Globals, holder: Option<Holder
         handler.request_id(input, &call)
     });
     let request_id = RequestId::parse(&request).map_err(|error| invalid(&error))?;
-    Ok(Key { caller: Caller::agent(agent).held_by(holder), request_id })
+    Ok(host::here(globals, Session::new(Caller::agent(agent).held_by(holder), request_id)))
 }
 
 /// The same for hooks that one process calls at the same time: a project may have hooks and its user too, and the

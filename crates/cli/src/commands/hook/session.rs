@@ -3,11 +3,10 @@
 use contract::continuity::state::CloseOutcome;
 use contract::domain::code::ErrorCode;
 use contract::domain::request::RequestId;
-use ops::context::Key;
 use ops::event::note;
 use ops::session::checkpoint;
 use ops::task::complete;
-use ops::{Context, Error, Result};
+use ops::{Context, Error, Result, Session};
 
 use super::telling;
 use crate::hooks::adapter::HookEvent;
@@ -21,15 +20,15 @@ const DELTAS_MAX: i64 = 100;
 pub(super) type Answer = Option<(HookEvent, String)>;
 
 /// One session of an agent, as a handler works on it.
-pub(super) struct Session<'a> {
+pub(super) struct HookSession<'a> {
     pub(super) cx: &'a mut Context,
-    pub(super) key: &'a Key,
+    pub(super) session: &'a Session,
     pub(super) input: &'a Input,
     /// The task that writ started the session for.
     pub(super) only_task: Option<String>,
 }
 
-impl Session<'_> {
+impl HookSession<'_> {
     pub(super) fn resume(&mut self) -> Result<Answer> {
         let request = ops::resume::Request {
             project_dir: Some(self.input.project.clone()),
@@ -37,23 +36,23 @@ impl Session<'_> {
             only_task: self.only_task.clone(),
             ..ops::resume::Request::default()
         };
-        let reply = ops::resume::resume(self.cx, self.key, &request)?;
+        let reply = ops::resume::resume(self.cx, self.session, &request)?;
         let is_told = reply.replayed || reply.answer.prompt.is_empty();
         Ok((!is_told).then_some((HookEvent::SessionStart, reply.answer.prompt)))
     }
 
     pub(super) fn record(&mut self, note: Note) -> Result<()> {
-        let key = self.key.clone();
-        self.record_under(&key, note)
+        let session = self.session.clone();
+        self.record_under(&session, note)
     }
 
     /// Records a second event of the same call.
     pub(super) fn record_as(&mut self, step: &str, note: Note) -> Result<()> {
-        let key = with_suffix(self.key, step)?;
-        self.record_under(&key, note)
+        let session = with_suffix(self.session, step)?;
+        self.record_under(&session, note)
     }
 
-    fn record_under(&mut self, key: &Key, note: Note) -> Result<()> {
+    fn record_under(&mut self, session: &Session, note: Note) -> Result<()> {
         let request = note::Request {
             kind: note.kind.to_owned(),
             message: note.message,
@@ -61,7 +60,7 @@ impl Session<'_> {
             project_id: Some(self.input.project.clone()),
             task_id: self.only_task.clone(),
         };
-        note::note(self.cx, key, &request).map(|_| ())
+        note::note(self.cx, session, &request).map(|_| ())
     }
 
     pub(super) fn checkpoint(&mut self, reason: String) -> Result<()> {
@@ -70,12 +69,12 @@ impl Session<'_> {
             project_id: Some(self.input.project.clone()),
             reason: Some(reason),
         };
-        checkpoint::write(self.cx, self.key, &request).map(|_| ())
+        checkpoint::write(self.cx, self.session, &request).map(|_| ())
     }
 
     pub(super) fn follow(&mut self, then: Then) -> Result<Answer> {
         let reader = telling::Reader {
-            agent: &self.key.caller.agent,
+            session: self.session,
             project: &self.input.project,
             only_task: self.only_task.as_deref(),
         };
@@ -98,27 +97,27 @@ impl Session<'_> {
         };
         // A missing task, another agent's task or one with failing checks stays as it is; the signal is recorded anyway.
         self.record(note)?;
-        complete::complete(self.cx, &with_suffix(self.key, "close")?, &request).map(|_| None)
+        complete::complete(self.cx, &with_suffix(self.session, "close")?, &request).map(|_| None)
     }
 
     /// Keeps the store small, in one bounded step: deletes expired memories and old events of the project.
     pub(super) fn tidy_up(&mut self) -> Result<()> {
         if ops::memory::gc::is_due(self.cx)? {
-            let key = with_suffix(self.key, "memories")?;
-            ops::memory::gc::gc(self.cx, &key, &ops::memory::gc::Request::default())?;
+            let session = with_suffix(self.session, "memories")?;
+            ops::memory::gc::gc(self.cx, &session, &ops::memory::gc::Request::default())?;
         }
         // Other commands report a configuration that cannot be read; here the default retention holds.
         let retention =
             config::load(&host::absolute(".".into())).map(|config| config.retention).unwrap_or_default();
-        let key = with_suffix(self.key, "events")?;
-        ops::gc::maintain(self.cx, &key, Some(&self.input.project), &retention).map(|_| ())
+        let session = with_suffix(self.session, "events")?;
+        ops::gc::maintain(self.cx, &session, Some(&self.input.project), &retention).map(|_| ())
     }
 }
 
-/// The same call's key for a second step of its work.
-pub(super) fn with_suffix(key: &Key, suffix: &str) -> Result<Key> {
-    let id = format!("{}_{suffix}", key.request_id.as_str());
+/// The session of a second step of its work.
+pub(super) fn with_suffix(session: &Session, suffix: &str) -> Result<Session> {
+    let id = format!("{}_{suffix}", session.request());
     let request_id =
         RequestId::parse(&id).map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))?;
-    Ok(Key { caller: key.caller.clone(), request_id })
+    Ok(session.under(request_id))
 }

@@ -1,10 +1,9 @@
 //! Messages to an agent between two turns: short, because each costs tokens.
 
-use contract::domain::request::Agent;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
 use ops::resume::peek;
-use ops::{Context, Error, Result};
+use ops::{Context, Error, Result, Session};
 
 use crate::output::one_line;
 
@@ -12,7 +11,7 @@ const TITLE_CHARS_MAX: usize = 200;
 
 /// The recipient.
 pub(super) struct Reader<'a> {
-    pub(super) agent: &'a Agent,
+    pub(super) session: &'a Session,
     pub(super) project: &'a str,
     /// The task that writ started the session for.
     pub(super) only_task: Option<&'a str>,
@@ -21,7 +20,7 @@ pub(super) struct Reader<'a> {
 impl Reader<'_> {
     fn request(&self) -> peek::Request {
         peek::Request {
-            agent: self.agent.as_str().to_owned(),
+            agent: self.session.caller.agent.as_str().to_owned(),
             project_dir: Some(self.project.to_owned()),
             only_task: self.only_task.map(str::to_owned),
             ..peek::Request::default()
@@ -44,7 +43,7 @@ pub(super) fn reminder(cx: &mut Context, reader: &Reader<'_>) -> Result<Option<S
         // The session has one task, which its brief named.
         return Ok(None);
     }
-    let task = ops::agent::focus(cx, reader.agent)?;
+    let task = ops::agent::focus(cx, &reader.session.caller.agent)?;
     let is_open = |task: &Task| matches!(task.status, Status::Todo | Status::InProgress);
     Ok(task.filter(is_open).map(|task| {
         let title: String = task.title.chars().take(TITLE_CHARS_MAX).collect();
@@ -57,12 +56,12 @@ pub(super) fn reminder(cx: &mut Context, reader: &Reader<'_>) -> Result<Option<S
 /// What a subagent needs to know: its session's task, what failed, and how to report.
 pub(super) fn subagent(cx: &mut Context, reader: &Reader<'_>) -> Result<Option<String>> {
     let request = peek::Request { short: true, ..reader.request() };
-    Ok(peek::look(cx, &request)?.0.prompt.filter(|prompt| !prompt.is_empty()))
+    Ok(peek::look(cx, reader.session, &request)?.0.prompt.filter(|prompt| !prompt.is_empty()))
 }
 
 /// Where things stand, for a person who asked.
 pub(super) fn brief(cx: &mut Context, reader: &Reader<'_>) -> Result<Option<String>> {
-    let (peek::Answer { brief, .. }, _) = peek::look(cx, &reader.request())?;
+    let (peek::Answer { brief, .. }, _) = peek::look(cx, reader.session, &reader.request())?;
     let mut lines = Vec::new();
     match &brief.task {
         Some(task) => lines.push(format!("Task: {} ({}) {}", task.id, task.status, one_line(&task.title))),

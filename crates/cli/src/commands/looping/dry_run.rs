@@ -18,7 +18,7 @@ pub(super) fn report(job: &Loop<'_>, globals: &Globals) -> Result<Report> {
     let mut cx = host::open(globals)?;
     let agent = job.caller.agent.as_str().to_owned();
     let request = peek::Request { agent, project_dir: job.project.clone(), ..peek::Request::default() };
-    let (peek, peek::Aside { project, .. }) = peek::look(&mut cx, &request)?;
+    let (peek, peek::Aside { project, .. }) = peek::look(&mut cx, &job.session, &request)?;
     let now = cx.now();
     let ready = ops::task::ready::ready(&mut cx, limits::LIST_ROWS_MAX)?;
     let open = ready.iter().filter(|task| {

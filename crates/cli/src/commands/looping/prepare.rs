@@ -45,6 +45,7 @@ pub(super) fn prepared<'l>(args: &'l Args, globals: &Globals) -> Result<Loop<'l>
         args,
         command,
         caller: caller(agent),
+        session: host::reader(globals),
         project,
         directory,
         store: host::absolute(host::store_path(globals)?),

@@ -54,7 +54,7 @@ pub(super) fn is_ready(job: &Loop<'_>, cx: &mut Context) -> Result<bool> {
         limit: Some(DELTAS_MAX),
         ..peek::Request::default()
     };
-    Ok(peek::look(cx, &request)?.0.brief.task.is_some())
+    Ok(peek::look(cx, &job.session, &request)?.0.brief.task.is_some())
 }
 
 /// Runs the agent until the task is closed or its attempts are used up. Returns the status, and why it is not done.

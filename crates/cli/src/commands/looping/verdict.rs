@@ -32,7 +32,7 @@ pub(super) fn judge(
     (id, ending, last): (&str, &Ending, &str),
     step: &str,
 ) -> Result<Verdict> {
-    let task = match ops::task::get::get(cx, id) {
+    let task = match ops::task::get::by_id(cx, id) {
         Ok(task) => task,
         Err(error) if error.code == ErrorCode::NotFound => return Ok(Verdict::Ended("gone")),
         Err(error) => return Err(error),

@@ -18,6 +18,6 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     // Report a missing agent before an invalid value, as the agent contract does.
-    host::required_key(globals)?;
+    host::required_session(globals)?;
     host::answer::<Delete>(globals, output, &args.name.name()?, |answer| format!("deleted {}", answer.key))
 }

@@ -22,7 +22,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     // Report a missing agent before an invalid value, as the agent contract does.
-    host::required_key(globals)?;
+    host::required_session(globals)?;
     let Name { key, scope, scope_id } = args.name.name()?;
     let request = Request { key, scope, scope_id, unpin: args.unpin };
     host::answer::<Pin>(globals, output, &request, |answer| {

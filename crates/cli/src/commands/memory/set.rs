@@ -42,7 +42,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     // Report a missing agent before an invalid value, as the agent contract does.
-    host::required_key(globals)?;
+    host::required_session(globals)?;
     let Name { key, scope, scope_id } = args.name.name()?;
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
     let request = Request {

@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         return Err(Error::field(ErrorCode::InvalidInput, "outcome", "is required (done|blocked)"));
     }
     // Report a missing agent before an invalid value, as the agent contract does.
-    host::required_key(globals)?;
+    host::required_session(globals)?;
     let request = Request {
         id: args.id.clone(),
         outcome: CloseOutcome::named(&args.outcome)?,

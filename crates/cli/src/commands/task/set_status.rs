@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         return Err(Error::required("status"));
     }
     // Report a missing agent before an invalid value, as the agent contract does.
-    host::required_key(globals)?;
+    host::required_session(globals)?;
     let request = Request {
         id: args.id.clone(),
         status: TaskState::named(&args.status)?,

@@ -17,13 +17,18 @@ use crate::minter::RandomIds;
 use crate::{env, host};
 
 pub(super) fn prepared<'w>(args: &'w RunArgs, globals: &Globals, cx: &mut Context) -> Result<Worker<'w>> {
+    let session = host::reader(globals);
     let invalid = |message: String| Error::new(ErrorCode::InvalidInput, message);
     let owner = args.owner.clone().or_else(|| host::agent_name(globals));
     let owner = owner.ok_or_else(|| invalid("the worker has no name; set --owner".to_owned()))?;
     let agent = Agent::parse(&owner).map_err(|error| invalid(format!("--owner: {error}")))?;
-    let run = if args.run == LAST { run_id(cx, LAST)?.to_string() } else { args.run.clone() };
+    let run = if args.run == LAST { run_id(cx, &session, LAST)?.to_string() } else { args.run.clone() };
     let shown = show::show(cx, &show::Request { run })?;
-    let task = args.task.as_deref().map(|task| names::reference_in(cx, &shown.run_id, task)).transpose()?;
+    let task = args
+        .task
+        .as_deref()
+        .map(|task| names::reference_in(cx, &session, &shown.run_id, task))
+        .transpose()?;
     let workspace = PathBuf::from(&shown.workspace);
     if !workspace.is_dir() {
         return Err(invalid(format!("the run's workspace {} is not a directory", workspace.display())));
@@ -37,6 +42,7 @@ pub(super) fn prepared<'w>(args: &'w RunArgs, globals: &Globals, cx: &mut Contex
     Ok(Worker {
         args,
         caller: Caller::agent(agent),
+        session: session,
         run: shown.run_id,
         task,
         workspace,

@@ -125,7 +125,7 @@ fn beating<'b>(worker: &'b Worker<'_>, cx: &'b mut Context, turn: &'b Turn) -> i
             return Hold::Kept;
         }
         last = Instant::now();
-        match heartbeat::send(cx, &worker.caller, &request) {
+        match heartbeat::send(cx, &worker.session, &request) {
             Err(error) if is_lost(&error) => Hold::Lost,
             // One that failed for another reason is sent again at the next interval, before the timeout.
             Ok(_) | Err(_) => Hold::Kept,

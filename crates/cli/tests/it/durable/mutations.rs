@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use contract::domain::request::{Agent, RequestId};
-use ops::context::Key;
+use ops::Session;
 use ops::registry;
 use ops::{Caller, Context};
 use serde_json::{Value, json};
@@ -206,10 +206,10 @@ impl Author {
         exported.text().replace(LEDGER, CARRIED)
     }
 
-    fn key(&mut self) -> Key {
+    fn key(&mut self) -> Session {
         self.calls += 1;
         let request_id = RequestId::parse(&format!("author-{}", self.calls)).unwrap();
-        Key { caller: Caller::agent(Agent::parse("ann").unwrap()), request_id }
+        Session::new(Caller::agent(Agent::parse("ann").unwrap()), request_id)
     }
 
     pub(crate) fn task(&mut self, title: &str) -> String {
@@ -220,7 +220,7 @@ impl Author {
     pub(crate) fn call(&mut self, operation: &str, request: Value) -> Value {
         let key = self.key();
         let verb = registry::find(operation).unwrap_or_else(|| panic!("there is no verb {operation}"));
-        let reply = (verb.call)(&mut self.cx, Some(&key), request);
+        let reply = (verb.call)(&mut self.cx, &key, request);
         reply.unwrap_or_else(|error| panic!("{operation}: {error}")).answer
     }
 }

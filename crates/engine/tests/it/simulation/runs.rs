@@ -19,7 +19,7 @@ use contract::domain::policy::Policy;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{DocumentKind, RunId};
 use engine::{Ending, Executors, Settings, StopSignal, drive};
-use ops::context::Key;
+use ops::Session;
 use ops::run::{accept, cancel};
 use ops::{Caller, Context};
 use tempfile::TempDir;
@@ -117,10 +117,10 @@ impl Simulation {
         Context::open(&store, Arc::new(clock), ids, bystander(&engines)).unwrap()
     }
 
-    fn key(&self) -> Key {
+    fn key(&self) -> Session {
         let number = self.roll(|world| world.dice.below(u64::MAX));
         let caller = Caller::human(Agent::parse("tester").unwrap());
-        Key { caller, request_id: RequestId::parse(&format!("k{number}")).unwrap() }
+        Session::new(caller, RequestId::parse(&format!("k{number}")).unwrap())
     }
 
     fn submit(&mut self, number: u64) {

@@ -8,7 +8,7 @@ use contract::domain::workspace;
 
 use super::{Request, invalid};
 use crate::checking;
-use crate::context::Context;
+use crate::context::{Context, Session};
 use crate::error::Result;
 
 /// The checks of the request, without their author.
@@ -76,9 +76,9 @@ fn own_pins(request: &Request) -> Result<Vec<Scope>> {
 }
 
 /// Keeps the author's environment, and digests of the files that the checks use.
-pub(super) fn look(cx: &Context, request: &Request, checks: &mut TaskChecks) {
+pub(super) fn look(cx: &Context, session: &Session, request: &Request, checks: &mut TaskChecks) {
     let host = cx.host();
-    let environment = host.author_environment();
+    let environment = session.origin.environment.clone();
     let project = request.project_id.as_deref().map(workspace::id);
     let directory = checks.directory.as_deref().or(checking::project_directory(project.as_deref()));
     if let Some(directory) = directory.filter(|_| !checks.may_change) {

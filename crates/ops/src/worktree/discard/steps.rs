@@ -11,7 +11,7 @@ use serde_json::json;
 use store::Tx;
 
 use super::{Answer, Discard, Request};
-use crate::context::{Context, Key};
+use crate::context::{Context, Session};
 use crate::decision::{Decision, about_id};
 use crate::error::{Error, Result};
 use crate::host::{HostView, KeptWorktree};
@@ -63,16 +63,15 @@ impl Seen {
 }
 
 /// What an earlier call with this key has done already, if it took the clone away and could not say so.
-pub(super) fn interrupted(cx: &mut Context, key: &Key, request: &Request) -> Result<Option<Step>> {
-    let Ok(task) = Id::parse(&cx.any_task_id(Some(key), &request.task)?) else { return Ok(None) };
+pub(super) fn interrupted(cx: &mut Context, session: &Session, request: &Request) -> Result<Option<Step>> {
+    let Ok(task) = Id::parse(&cx.any_task_id(session, &request.task)?) else { return Ok(None) };
     let last = last_of(&cx.store.read()?, &task, &[WORKTREE_DISCARD_BEGUN, WORKTREE_DISCARDED])?;
     let Some(last) = last.filter(|last| last.record.kind == WORKTREE_DISCARD_BEGUN) else { return Ok(None) };
     // One of an older version cannot be finished.
     let Ok(begun) = serde_json::from_value::<Begun>(last.record.payload["begun"].clone()) else {
         return Ok(None);
     };
-    if (begun.agent.as_str(), begun.request_id.as_str())
-        != (key.caller.agent.as_str(), key.request_id.as_str())
+    if (begun.agent.as_str(), begun.request_id.as_str()) != (session.caller.agent.as_str(), session.request())
     {
         return Ok(None);
     }
@@ -87,8 +86,8 @@ pub(super) fn interrupted(cx: &mut Context, key: &Key, request: &Request) -> Res
 }
 
 /// The current state of the requested clone. Refused while a task works in it.
-pub(super) fn look(cx: &mut Context, key: Option<&Key>, request: &Request) -> Result<Seen> {
-    let id = cx.any_task_id(key, &request.task)?;
+pub(super) fn look(cx: &mut Context, session: &Session, request: &Request) -> Result<Seen> {
+    let id = cx.any_task_id(session, &request.task)?;
     let now = cx.now().at;
     let mark = mint(cx.ids(), now);
     // A task that the name means is not mistaken for one of the same name in another run.
@@ -131,17 +130,23 @@ pub(super) fn refuse_used(tx: &Tx<'_>, record: &WorktreeRecord) -> Result<Option
 }
 
 /// Records who discards what, before it is done. Looks at the task again, because a person may take a while to answer.
-pub(super) fn announce(cx: &mut Context, key: &Key, seen: &Seen, decision: Option<&Decision>) -> Result<()> {
+pub(super) fn announce(
+    cx: &mut Context,
+    session: &Session,
+    seen: &Seen,
+    decision: Option<&Decision>,
+) -> Result<()> {
     let tx = cx.store.begin()?;
     let now = cx.clock.now();
     let view = HostView::default();
-    let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller: &key.caller, view: &view };
+    let mut work =
+        EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller: &session.caller, view: &view };
     let about = about(&tx, refuse_used(&tx, &seen.clone.worktree)?.as_ref(), seen)?;
     let message = format!("The clone of {} is discarded", seen.clone.worktree.name);
     let mut payload = payload(seen);
     payload["begun"] = json!(Begun {
-        agent: key.caller.agent.as_str().to_owned(),
-        request_id: key.request_id.as_str().to_owned(),
+        agent: session.caller.agent.as_str().to_owned(),
+        request_id: session.request().to_owned(),
         mark: seen.mark.clone(),
         worktree: seen.clone.worktree.clone(),
         directory: seen.clone.directory.clone(),

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use contract::domain::crew::token::LockToken;
-use ops::context::Key;
+use ops::Session;
 use ops::{Context, assignment, ledger, lock, result, watchdog, worklog};
 use serde_json::{Value, json};
 use testkit::SeededIds;
 
 use super::{SHARE, TASKS, open};
-use crate::world::{caller, key};
+use crate::world::key;
 
 /// What a worker may be told. Anything else is a fault of the store.
 const EXPECTED: [&str; 9] = [
@@ -54,7 +54,7 @@ pub(super) fn work(place: &Path, run: &str, seed: u64) {
 }
 
 impl Worker<'_> {
-    fn key(&mut self) -> Key {
+    fn key(&mut self) -> Session {
         self.calls += 1;
         key(&self.name, &format!("call {}", self.calls))
     }
@@ -99,7 +99,7 @@ impl Worker<'_> {
         let Some((task, token)) = self.any_grant() else { return Ok(()) };
         let request =
             ops::heartbeat::Request { run: self.run.to_owned(), task, token: Some(token), at: None };
-        ops::heartbeat::send(&mut self.cx, &caller("worker"), &request).map(drop)
+        ops::heartbeat::send(&mut self.cx, &crate::world::key("worker", "repeatable"), &request).map(drop)
     }
 
     /// Submits under any token it ever had: an old one must be refused.

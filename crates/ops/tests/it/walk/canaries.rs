@@ -193,7 +193,11 @@ fn plant(sample: &Sample, from: usize, step: usize) -> usize {
         crew.move_on();
         let (key, request) = (sample.prepare)(&mut crew);
         let request = plant.planted(&request).expect("BUG: a sample always has the same places");
-        let called = (entry.call)(&mut crew.world.cx, key.as_ref(), request.clone());
+        let called = (entry.call)(
+            &mut crew.world.cx,
+            &key.clone().unwrap_or_else(crate::world::reader),
+            request.clone(),
+        );
         let Err(error) = called else { continue };
         let said = format!("{error} {:?} {}", error.hint, error.details).to_lowercase();
         assert!(!has_canary(&said), "{} repeats it: {said}", sample.verb);
@@ -217,7 +221,11 @@ fn culprit(sample: &Sample, schema: &Value, from: usize, step: usize) -> String 
         let mut crew = Crew::new();
         let (key, request) = (sample.prepare)(&mut crew);
         let request = plant.planted(&request).expect("BUG: a sample always has the same places");
-        let called = (sample.entry().call)(&mut crew.world.cx, key.as_ref(), request.clone());
+        let called = (sample.entry().call)(
+            &mut crew.world.cx,
+            &key.clone().unwrap_or_else(crate::world::reader),
+            request.clone(),
+        );
         let found = [holding(crew.world.temp.scratch().path()), holding(working_directory())].concat();
         if !found.is_empty() {
             return format!("{request} ({called:?}) leaves it in {found:?}");

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::time::{Clock, Now, Timestamp};
+use ops::Session;
 use ops::audit;
-use ops::context::Key;
 use ops::epoch::resume_all;
 use ops::event::list;
 use ops::verb::Effect;
@@ -86,7 +86,8 @@ fn call_at_a_wrong_time(crew: &mut Crew, sample: &Sample, jump: i64, pair: &str)
     let (key, request) = (sample.prepare)(crew);
     let last = newest(crew);
     crew.world.clock().jump_wall(jump);
-    let called = (sample.entry().call)(&mut crew.world.cx, key.as_ref(), request);
+    let called =
+        (sample.entry().call)(&mut crew.world.cx, &key.clone().unwrap_or_else(crate::world::reader), request);
     crew.world.clock().jump_wall(-jump);
     let new = events(crew, last.as_ref().map_or(0, |last| last.id));
     match called {
@@ -99,7 +100,7 @@ fn call_at_a_wrong_time(crew: &mut Crew, sample: &Sample, jump: i64, pair: &str)
 /// A call that was answered, to be repeated.
 struct Answered {
     sample: &'static Sample,
-    key: Key,
+    key: Session,
     request: Value,
     answer: Value,
 }

@@ -9,13 +9,13 @@ use contract::domain::status::{Evidence, Status};
 use contract::domain::task::Task;
 use contract::plan::PlanTask;
 use ops::Context;
-use ops::run::show::show;
+use ops::run::show::by_id;
 
 use super::world::World;
 
 /// Panics where the store contradicts the world.
 pub(super) fn check_run(cx: &mut Context, world: &World, id: &RunId, a_person_reran: bool) {
-    let whole = show(cx, id.as_str()).unwrap();
+    let whole = by_id(cx, id).unwrap();
     assert!(whole.run.state.is_terminal(), "the run ended as {:?}", whole.run.state);
     let done: BTreeSet<_> = whole
         .tasks
@@ -35,7 +35,7 @@ pub(super) fn check_run(cx: &mut Context, world: &World, id: &RunId, a_person_re
     let request = ops::lock::list::Request { run: Some(id.to_string()), history: false };
     assert_eq!(ops::lock::list::list(cx, &request).unwrap().locks, [], "locks are left");
     let request = ops::budget::show::Request { run: id.to_string() };
-    let budget = ops::budget::show::show(cx, &request).unwrap();
+    let budget = ops::budget::show::show(cx, &ops::Session::reader(), &request).unwrap();
     if let (Some(limit), Some(spent), Some(withheld), Some(free)) =
         (budget.limit, budget.spent, budget.withheld, budget.free)
     {

@@ -11,7 +11,7 @@ use contract::domain::scope::Scope;
 use contract::domain::time::Clock;
 use engine::StopSignal;
 use engine::supervisor::{Exit, Gone, LaunchSpec, Report};
-use ops::context::Key;
+use ops::Session;
 use ops::run::cancel;
 use ops::{Caller, Context};
 use testkit::{ManualClock, SeededIds};
@@ -398,7 +398,7 @@ impl World {
     }
 
     /// Another process opens the store. It could not write if an engine waited inside a transaction.
-    fn outside(&mut self) -> (Context, Key) {
+    fn outside(&mut self) -> (Context, Session) {
         self.note_children();
         let ids = SeededIds::new(self.dice.below(u64::MAX));
         let cx =
@@ -407,7 +407,7 @@ impl World {
         cx.wait_at_most(Duration::from_millis(10)).unwrap();
         let caller = Caller::human(Agent::parse("somebody").unwrap());
         let request_id = RequestId::parse(&format!("r{}", self.dice.below(u64::MAX))).unwrap();
-        (cx, Key { caller, request_id })
+        (cx, Session::new(caller, request_id))
     }
 
     fn cancel_something(&mut self) {
