@@ -491,7 +491,7 @@ fn a_task_that_a_layer_parks_waits_without_holding_up_the_others() {
     let ending = world.drive(stack, &id, &mut watcher);
     assert!(matches!(&ending, Ending::Stopped(_)), "{ending:?}");
     assert_eq!(watcher.log, ["a blocked", "b started", "b failed"]);
-    let whole = show::show(&mut world.cx, id.as_str()).unwrap();
+    let whole = show::by_id(&mut world.cx, &id).unwrap();
     let (task, attempts) = &whole.tasks[0];
     assert_eq!((task.blocked_reason.as_deref(), attempts.len()), (Some("asks a question"), 0));
     let mut watcher = Watcher::new(&world, &mut on_tick);
@@ -511,7 +511,7 @@ fn an_attempt_that_a_layer_parks_is_left_to_a_person() {
     let ending = world.drive(stack, &id, &mut watcher);
     assert!(matches!(&ending, Ending::Stopped(_)), "{ending:?}");
     assert_eq!(watcher.log, ["a started", "a blocked", "b started", "b blocked"]);
-    let whole = show::show(&mut world.cx, id.as_str()).unwrap();
+    let whole = show::by_id(&mut world.cx, &id).unwrap();
     let (task, attempts) = &whole.tasks[0];
     assert_eq!(task.blocked_reason.as_deref(), Some("too little confidence"));
     assert_eq!(attempts.last().unwrap().state, AttemptState::Unknown);
