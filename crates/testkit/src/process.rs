@@ -28,9 +28,8 @@ pub fn around(dir: &Path) -> Vec<u32> {
 
 fn is_around(pid: u32, dir: &Path) -> bool {
     let works_there = fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(dir));
-    let needle = dir.as_os_str().as_encoded_bytes();
     let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    works_there || environment.windows(needle.len()).any(|window| window == needle)
+    works_there || String::from_utf8_lossy(&environment).contains(&*dir.to_string_lossy())
 }
 
 /// Whether the system gives this user a user and a pid namespace with its own `/proc`. Asks another program than writ,

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 /// so that what hangs is reported from here.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-const PAUSE: Duration = Duration::from_millis(2);
+/// Pauses get longer with the wait: a short one ends at once, and a long one leaves the machine to what it waits for.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(20));
 
 /// Returns as soon as the condition holds; panics with `what` after `PATIENCE`.
 #[track_caller]
@@ -32,16 +33,17 @@ pub(crate) fn within<T>(deadline: Duration, mut value: impl FnMut() -> Option<T>
         if let Some(value) = value() {
             return Some(value);
         }
-        if deadline <= started.elapsed() {
+        let waited = started.elapsed();
+        if deadline <= waited {
             return None;
         }
-        pause();
+        pause((waited / 8).clamp(PAUSES.0, PAUSES.1));
     }
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test can observe another process only by polling")]
-fn pause() {
-    std::thread::sleep(PAUSE);
+fn pause(length: Duration) {
+    std::thread::sleep(length);
 }
 
 #[cfg(test)]
