@@ -195,10 +195,10 @@ fn plan(runner: Runner, ci: bool, directories: &[PathBuf], args: &[String]) -> R
     let path = std::env::join_paths(directories)
         .map_err(|error| format!("the cache directory cannot be part of a PATH: {error}"))?;
     let mut job = match runner {
-        Runner::Nextest => Job::cargo(&["nextest", "run", "--profile", "agents"]),
+        Runner::Nextest(_) => Job::cargo(&["nextest", "run", "--profile", "agents"]),
         Runner::CargoTest => Job::cargo(&["test"]),
     };
-    job = job.args(&["-p", "cli", "--test", "agents"]).args(args);
+    job = job.args(&["--test", "agents"]).args(args);
     job = job.env(VARIABLE, &path.to_string_lossy());
     if ci {
         job = job.env("INSTA_UPDATE", "no");

@@ -181,7 +181,7 @@ fn profile(quick: bool) -> (&'static [&'static str], &'static str) {
 
 fn build(quick: bool) -> Result<PathBuf> {
     let (profile, folder) = profile(quick);
-    Job::cargo(&["build", "--quiet", "-p", "cli"]).args(profile).run()?;
+    Job::cargo(&["build", "--quiet", "--bin", "writ"]).args(profile).run()?;
     installed(&target_dir().join(folder).join("writ"), "bench-writ")
 }
 

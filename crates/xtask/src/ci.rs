@@ -116,7 +116,7 @@ fn conformance() -> Outcome {
     if !root().join(VECTORS).is_dir() {
         return Outcome::Skipped(format!("there is no {VECTORS} beside this checkout"));
     }
-    if let Err(message) = Job::cargo(&["build", "--quiet", "-p", "cli"]).run() {
+    if let Err(message) = Job::cargo(&["build", "--quiet", "--bin", "writ"]).run() {
         return Outcome::Failed(message);
     }
     let writ = target_dir().join("debug/writ");

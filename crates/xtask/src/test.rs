@@ -70,7 +70,8 @@ pub(crate) fn run_jobs(jobs: &[Job]) -> Result {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Runner {
-    Nextest,
+    /// With the number of tests that run at once.
+    Nextest(usize),
     CargoTest,
 }
 
@@ -78,14 +79,16 @@ impl Runner {
     /// The runner to use. Prints which one it is.
     pub(crate) fn installed() -> Runner {
         let nextest = Job::cargo(&["nextest", "--version"]).succeeds();
-        let runner = if nextest { Runner::Nextest } else { Runner::CargoTest };
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        // Most tests wait for a process, a lease or the disk, so that two of them share a core.
+        let runner = if nextest { Runner::Nextest(2 * cores) } else { Runner::CargoTest };
         println!("test runner: {}", runner.name());
         runner
     }
 
     fn name(self) -> &'static str {
         match self {
-            Runner::Nextest => "cargo-nextest",
+            Runner::Nextest(_) => "cargo-nextest",
             Runner::CargoTest => "cargo test (cargo-nextest is not installed)",
         }
     }
@@ -94,7 +97,10 @@ impl Runner {
 /// The commands of one test run, in order.
 fn plan(runner: Runner, ci: bool, args: &[String]) -> Vec<Job> {
     let mut job = match runner {
-        Runner::Nextest => Job::cargo(&["nextest", "run"]),
+        // A variable and not an argument, so that `-j` in ARGS is stronger.
+        Runner::Nextest(threads) => {
+            Job::cargo(&["nextest", "run"]).env("NEXTEST_TEST_THREADS", &threads.to_string())
+        }
         Runner::CargoTest => Job::cargo(&["test"]),
     };
     if !selects_packages(args) {
@@ -105,12 +111,15 @@ fn plan(runner: Runner, ci: bool, args: &[String]) -> Vec<Job> {
         // A snapshot that does not match must fail, never be accepted.
         job = job.env("INSTA_UPDATE", "no");
     }
-    vec![helpers(), job]
+    // A build of the whole workspace contains them.
+    let needs_helpers = args.iter().any(|arg| arg.starts_with('-'));
+    needs_helpers.then(helpers).into_iter().chain([job]).collect()
 }
 
-/// Builds the binaries that tests start, so that no test starts an outdated one.
+/// Builds the binaries that tests start, so that no test starts an outdated one. Of all packages, because cargo builds a
+/// library again where another choice of packages needs other features of a dependency.
 pub(crate) fn helpers() -> Job {
-    Job::cargo(&["build", "--quiet", "-p", "testkit", "-p", "cli", "--bins"])
+    Job::cargo(&["build", "--quiet", "--bins"])
 }
 
 pub(crate) fn selects_packages(args: &[String]) -> bool {

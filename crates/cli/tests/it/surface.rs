@@ -205,7 +205,7 @@ fn the_published_schema_is_the_one_the_program_prints() {
     assert_eq!(
         fs::read_to_string(&path).unwrap_or_default(),
         printed,
-        "{} is old: refresh it with `cargo run -- plan schema > docs/plan.schema.json`",
+        "{} is old: refresh it with `cargo run --bin writ -- plan schema > docs/plan.schema.json`",
         path.display()
     );
 }

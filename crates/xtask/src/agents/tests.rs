@@ -9,15 +9,15 @@ fn only_the_agents_suite_is_run_and_it_is_told_where_the_programs_are() {
     };
     let programs = "WRIT_TEST_AGENTS=/c/claude-1/bin:/c/codex-2/bin";
     assert_eq!(
-        planned(Runner::Nextest, false),
+        planned(Runner::Nextest(4), false),
         [
-            "cargo build --quiet -p testkit -p cli --bins".to_owned(),
-            format!("{programs} cargo nextest run --profile agents -p cli --test agents claude"),
+            "cargo build --quiet --bins".to_owned(),
+            format!("{programs} cargo nextest run --profile agents --test agents claude"),
         ]
     );
     assert_eq!(
         planned(Runner::CargoTest, true)[1],
-        format!("{programs} INSTA_UPDATE=no cargo test -p cli --test agents claude")
+        format!("{programs} INSTA_UPDATE=no cargo test --test agents claude")
     );
 }
 

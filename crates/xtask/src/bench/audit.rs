@@ -16,7 +16,7 @@ const ROUNDS_MAX: usize = 3;
 
 fn run(setup: &Setup) -> Result<Report> {
     let (profile, folder) = profile(setup.quick);
-    Job::cargo(&["build", "--quiet", "-p", "testkit", "--bin", "fill-store"]).args(profile).run()?;
+    Job::cargo(&["build", "--quiet", "--bin", "fill-store"]).args(profile).run()?;
     let filler = target_dir().join(folder).join("fill-store").display().to_string();
     let (tasks, events) = if setup.quick { LARGE_QUICKLY } else { LARGE };
     Job::new(&filler, &[&setup.path("audit.db"), &tasks.to_string(), &events.to_string()]).output()?;

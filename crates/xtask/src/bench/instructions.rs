@@ -74,9 +74,9 @@ fn compare(counts: &Counts) -> Result<Outcome> {
 
 /// Counts every command several times and prints the table. The smallest count is kept.
 fn measure() -> Result<Counts> {
-    // The release build: the dist build takes minutes more and is not needed to notice growth.
-    Job::cargo(&["build", "--quiet", "--release", "-p", "cli"]).run()?;
-    let writ = target_dir().join("release/writ");
+    // The build that the tests use: the dist build takes many minutes and is not needed to notice growth.
+    Job::cargo(&["build", "--quiet", "--bin", "writ"]).run()?;
+    let writ = target_dir().join("debug/writ");
     let dir = target_dir().join("bench-instructions");
     let fault = |error: std::io::Error| format!("could not use {}: {error}", dir.display());
     if dir.exists() {

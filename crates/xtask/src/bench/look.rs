@@ -16,7 +16,7 @@ const LOOKS_MAX: usize = 10;
 
 fn run(setup: &Setup) -> Result<Report> {
     let (profile, folder) = profile(setup.quick);
-    Job::cargo(&["build", "--quiet", "-p", "engine", "--bin", "look-for-bench"]).args(profile).run()?;
+    Job::cargo(&["build", "--quiet", "--bin", "look-for-bench"]).args(profile).run()?;
     let program = target_dir().join(folder).join("look-for-bench").display().to_string();
     let tree = setup.path("tree");
     fill(setup, if setup.quick { DIRECTORIES_QUICKLY } else { DIRECTORIES })?;

@@ -26,7 +26,7 @@ struct Tree<'s> {
 
 fn run(setup: &Setup) -> Result<Report> {
     let (profile, folder) = profile(setup.quick);
-    Job::cargo(&["build", "--quiet", "-p", "engine", "--bin", "snapshot-for-bench"]).args(profile).run()?;
+    Job::cargo(&["build", "--quiet", "--bin", "snapshot-for-bench"]).args(profile).run()?;
     let program = target_dir().join(folder).join("snapshot-for-bench").display().to_string();
     let directories = if setup.quick { DIRECTORIES_QUICKLY } else { DIRECTORIES };
     let tree = Tree { setup, program, directories };

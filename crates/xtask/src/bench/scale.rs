@@ -23,7 +23,7 @@ const VERBS: &[(&str, &str, &[&str])] = &[
 
 fn run(setup: &Setup) -> Result<Report> {
     let (profile, folder) = profile(setup.quick);
-    Job::cargo(&["build", "--quiet", "-p", "testkit", "--bin", "fill-store"]).args(profile).run()?;
+    Job::cargo(&["build", "--quiet", "--bin", "fill-store"]).args(profile).run()?;
     let filler = target_dir().join(folder).join("fill-store").display().to_string();
     let large = if setup.quick { LARGE_QUICKLY } else { LARGE };
     for (name, (tasks, events)) in [("large.db", large), ("small.db", SMALL)] {

@@ -22,7 +22,7 @@ fn event(setup: &Setup) -> Result<Report> {
 /// One process measures all contenders in turn: starting a process per call would cost more than the call.
 fn measured(setup: &Setup, name: &'static str, about: &'static str, document: &str) -> Result<Report> {
     let (profile, folder) = profile(setup.quick);
-    Job::cargo(&["build", "--quiet", "-p", "testkit", "--bin", "bench-contract"]).args(profile).run()?;
+    Job::cargo(&["build", "--quiet", "--bin", "bench-contract"]).args(profile).run()?;
     let program = target_dir().join(folder).join("bench-contract").display().to_string();
     let printed = Job::new(&program, &[&setup.rounds.to_string()]).output()?;
     let rows = printed.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());

@@ -7,23 +7,34 @@ fn planned(runner: Runner, ci: bool, args: &[&str]) -> String {
 
 #[test]
 fn the_whole_workspace_is_tested_unless_a_package_is_named() {
-    assert_eq!(planned(Runner::Nextest, false, &[]), "cargo nextest run --workspace");
+    assert_eq!(
+        planned(Runner::Nextest(4), false, &[]),
+        "NEXTEST_TEST_THREADS=4 cargo nextest run --workspace"
+    );
     assert_eq!(planned(Runner::CargoTest, false, &["resume"]), "cargo test --workspace resume");
-    assert_eq!(planned(Runner::Nextest, false, &["-p", "engine"]), "cargo nextest run -p engine");
+    assert_eq!(
+        planned(Runner::Nextest(4), false, &["-p", "engine"]),
+        "NEXTEST_TEST_THREADS=4 cargo nextest run -p engine"
+    );
     assert_eq!(planned(Runner::CargoTest, false, &["--package=ops"]), "cargo test --package=ops");
     assert_eq!(planned(Runner::CargoTest, false, &["--", "-p"]), "cargo test --workspace -- -p");
 }
 
 #[test]
 fn in_ci_snapshots_are_never_accepted() {
-    assert_eq!(planned(Runner::Nextest, true, &[]), "INSTA_UPDATE=no cargo nextest run --workspace");
+    assert_eq!(
+        planned(Runner::Nextest(4), true, &[]),
+        "NEXTEST_TEST_THREADS=4 INSTA_UPDATE=no cargo nextest run --workspace"
+    );
     assert_eq!(planned(Runner::CargoTest, true, &[]), "INSTA_UPDATE=no cargo test --workspace");
 }
 
 #[test]
 fn helper_binaries_are_built_before_the_tests_run() {
-    let jobs = plan(Runner::Nextest, false, &["-p".to_owned(), "contract".to_owned()]);
-    assert_eq!(jobs[0].to_string(), "cargo build --quiet -p testkit -p cli --bins");
+    let jobs = plan(Runner::Nextest(4), false, &["-p".to_owned(), "contract".to_owned()]);
+    assert_eq!(jobs[0].to_string(), "cargo build --quiet --bins");
+    // The whole workspace has them among its own.
+    assert_eq!(plan(Runner::Nextest(4), false, &["resume".to_owned()]).len(), 1);
 }
 
 #[test]
