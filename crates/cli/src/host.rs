@@ -29,6 +29,7 @@ use engine::index::Index;
 use engine::inside::Inside;
 use engine::observer::Nobody;
 use engine::sandbox::{INSIDE_VARIABLE, PreparedDirectories, SandboxSettings};
+use engine::settings::{EngineArchive, ModelSettings, WaitLimits};
 use engine::snapshots::Snapshots;
 use engine::supervisor::{LaunchSpec, Limits, Marker, ShimProgram, marked_ancestor, own_identity};
 use engine::worktree::Worktrees;
@@ -187,22 +188,21 @@ impl Door for CommandLine {
         Ok(Settings {
             launcher: Arc::new(shim()),
             executors: engine::Executors::with(&config.configured),
-            logs,
+            archive: EngineArchive { logs, snapshots: self.snapshots(), worktrees: self.worktrees() },
             index: self.index(),
-            snapshots: self.snapshots(),
             sandbox: self.sandbox_of(&config),
             ceiling: self.inside.as_ref().map(|inside| inside.ceiling.clone()),
             doors: Some(Arc::new(Answering::new(&self.globals, &self.store))),
-            worktrees: self.worktrees(),
             policy: config.policy,
             audit: config.executors.aop.audit,
-            prices: config.prices,
-            upgrades: config.executors.upgrades,
+            models: ModelSettings { prices: config.prices, upgrades: config.executors.upgrades },
             environment: self.environment(),
             stop: self.stop()?,
             rerun_parked: how.rerun_parked,
-            lock_wait: how.lock_wait.unwrap_or(limits::LOCK_WAIT_DEFAULT),
-            limit_wait: how.limit_wait.unwrap_or(limits::LIMIT_WAIT_DEFAULT),
+            waits: WaitLimits {
+                locks: how.lock_wait.unwrap_or(limits::LOCK_WAIT_DEFAULT),
+                provider: how.limit_wait.unwrap_or(limits::LIMIT_WAIT_DEFAULT),
+            },
         })
     }
 

@@ -134,8 +134,8 @@ fn patience(tasks: &[Task], settings: &Settings) -> Duration {
         let asked = executor.map_or(Duration::ZERO, Executor::retry_after_max);
         let waits: Duration =
             (2..=i64::from(task.retries) + 1).map(|number| task.backoff(number).max(asked)).sum();
-        let locks = if task.writes.is_empty() { Duration::ZERO } else { settings.lock_wait };
-        let limit = if task.is_model_free() { Duration::ZERO } else { settings.limit_wait };
+        let locks = if task.writes.is_empty() { Duration::ZERO } else { settings.waits.locks };
+        let limit = if task.is_model_free() { Duration::ZERO } else { settings.waits.provider };
         let limit_waits = limit.saturating_mul(limits::LIMITED_ATTEMPTS_MAX).saturating_mul(models);
         (attempt * (task.retries + 1) + waits).saturating_mul(models).saturating_add(limit_waits) + locks
     });
@@ -156,15 +156,15 @@ fn work(mut parts: EngineParts<'_>, mut run: Run, stack: LayerStack) -> Result<E
     let id = run.asked.id.clone();
     let mut dispatcher = Dispatcher::new(parts, run, pipeline, whole.tasks);
     // Short waits, so that a signal is heeded between two of them.
-    dispatcher.cx.wait_at_most(busy_store::ONE_WAIT)?;
-    dispatcher.begin_audit();
+    dispatcher.engine.cx.wait_at_most(busy_store::ONE_WAIT)?;
+    dispatcher.engine.begin_audit(&dispatcher.tasks);
     let worked = recovery::recover(&mut dispatcher).and_then(|()| walk::walk(&mut dispatcher));
-    let worked = worked.map_err(|error| dispatcher.rescued(error));
+    let worked = worked.map_err(|error| dispatcher.engine.rescued(error));
     // Also after an error: the caller goes on with the same store.
-    let restored = dispatcher.cx.wait_at_most(limits::BUSY_WAIT_MAX);
+    let restored = dispatcher.engine.cx.wait_at_most(limits::BUSY_WAIT_MAX);
     let finished = worked?;
     restored?;
-    let run = Box::new(show::state(dispatcher.cx, &id)?);
+    let run = Box::new(show::state(dispatcher.engine.cx, &id)?);
     Ok(match finished {
         Finished::Interrupted(signal) => Ending::Interrupted { signal, run },
         Finished::Settled | Finished::Canceled if run.state == RunState::Stopped => Ending::Stopped(run),

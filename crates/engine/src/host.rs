@@ -477,7 +477,7 @@ impl Host for LocalHost {
         let tasks = ops::run::show::tasks(cx, run)?;
         let mut observer = self.door.observer(&state, &tasks);
         let ending = crate::drive(cx, &settings, run, &mut *observer)?;
-        if settings.snapshots.is_collection_due(cx.now().at) {
+        if settings.archive.snapshots.is_collection_due(cx.now().at) {
             // While others use the snapshots, they stay until a later run has ended.
             ops::snapshots::gc::collect(cx, false).ok();
         }

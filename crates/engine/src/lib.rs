@@ -24,7 +24,6 @@ mod claimed_file;
 mod dispatcher;
 mod drive;
 mod executor;
-mod live;
 mod pipeline;
 mod progress_log;
 mod recovery;

@@ -3,7 +3,7 @@
 
 mod files;
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use contract::aee::Type;
 use contract::domain::attempt::{Attempt, AttemptState, Outcome, Recovery, Taken};
@@ -15,14 +15,15 @@ use contract::domain::pins::together;
 use contract::domain::policy::Authorization;
 use contract::domain::rollback::Trigger;
 use contract::domain::status::Status;
-use contract::plan::PlanTask;
+use contract::domain::time::Timestamp;
 use ops::Result;
 use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
 use self::files::{Files, Need};
-use crate::dispatcher::rollback::is_unfinished;
-use crate::dispatcher::{Committed, Dispatcher};
+use crate::dispatcher::isolated::{self, landing};
+use crate::dispatcher::rollback::{self, is_unfinished};
+use crate::dispatcher::{Committed, Dispatcher, EngineRun, TaskWork, confined, pins, waiting, watching};
 use crate::observer::Progress;
 use crate::sandbox::{Wanted, leave_repository};
 use crate::verify::{self, CheckLocation};
@@ -90,21 +91,19 @@ pub(crate) fn with_files(decision: Decision, are_fit: bool) -> Decision {
 /// unchanged after a request to stop.
 pub(crate) fn recover(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
     for task in 0..dispatcher.tasks.len() {
-        let Some(last) = dispatcher.attempts[task].last().cloned() else { continue };
+        let (engine, work) = (&dispatcher.engine, &dispatcher.tasks[task]);
+        let Some(last) = work.attempts.last().cloned() else { continue };
+        let is_blocked = work.task.status == Status::Blocked;
         let interrupted = match last.state {
             AttemptState::Started => true,
-            AttemptState::Interrupted => dispatcher.tasks[task].status == Status::Blocked,
-            AttemptState::Unknown => {
-                dispatcher.tasks[task].status == Status::Blocked && dispatcher.settings.rerun_parked
-            }
+            AttemptState::Interrupted => is_blocked,
+            AttemptState::Unknown => is_blocked && engine.settings.rerun_parked,
             // Its work could not be merged; perhaps it can by now. Work that was discarded cannot.
-            AttemptState::Succeeded => {
-                dispatcher.tasks[task].status == Status::Blocked && dispatcher.has_clone(task)
-            }
+            AttemptState::Succeeded => is_blocked && isolated::has_clone(engine, work),
             AttemptState::Failed => false,
         };
         if interrupted {
-            dispatcher.settle_merges(task, &last.begun.id);
+            isolated::settle_merges(engine, work, &last.begun.id);
         }
         // If another process moves the task meanwhile, its change stays, and the task is decided about again.
         while interrupted && !recover_one(dispatcher, task, &last)? {
@@ -113,37 +112,52 @@ pub(crate) fn recover(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
                 return let_go(dispatcher, task);
             }
         }
+        dispatcher.follow(task);
     }
     Ok(())
 }
 
 /// Whether the task is to be recovered. One that was canceled, alone or with its run, only needs its attempt closed.
 fn is_wanted(dispatcher: &Dispatcher<'_>, task: usize) -> bool {
-    !dispatcher.is_canceled() && matches!(dispatcher.tasks[task].status, Status::InProgress | Status::Blocked)
+    !dispatcher.engine.is_canceled()
+        && matches!(dispatcher.tasks[task].task.status, Status::InProgress | Status::Blocked)
+}
+
+/// What was found of an interrupted attempt.
+struct Remnant {
+    /// Why its evidence is withheld: it changed what its checks use.
+    changed: Option<String>,
+    outside: Option<Outside>,
+    lost_to: Option<Held>,
+    /// The locks of its scope are held, and no other task had them since.
+    is_held: bool,
+    checks: Vec<CheckSeen>,
+    looked_at: Timestamp,
 }
 
 /// Decides about one task and writes the decision. False if nothing was written, because of a request to stop or
 /// because another process moved the task.
 fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result<bool> {
-    if last.state == AttemptState::Started && dispatcher.may_commit(task) {
-        leave_repository(dispatcher.directory(task));
+    let (engine, work) = (&mut dispatcher.engine, &mut dispatcher.tasks[task]);
+    if last.state == AttemptState::Started && confined::may_commit(engine, work) {
+        leave_repository(work.directory(&engine.run));
     }
     if !is_wanted(dispatcher, task) {
         return close(dispatcher, task, last);
     }
-    let spec = dispatcher.part(task).spec.clone();
-    let lost_to = ops::lock::list::lost_to(dispatcher.cx, &last.begun.task_id)?;
-    // Nobody else writes in a clone.
-    let lost_to = lost_to.filter(|_| !dispatcher.is_isolated(task));
-    let looked_at = dispatcher.cx.now().at;
-    let Some((changed, outside)) = left_behind(dispatcher, task, last)? else { return Ok(true) };
+    let (engine, work) = (&mut dispatcher.engine, &mut dispatcher.tasks[task]);
+    let lost_to = ops::lock::list::lost_to(engine.cx, &last.begun.task_id)?;
+    // No other task writes in a clone.
+    let lost_to = lost_to.filter(|_| !work.is_isolated());
+    let looked_at = engine.cx.now().at;
+    let Some((changed, outside)) = left_behind(engine, work, last)? else { return Ok(true) };
     let is_unfinished = last.rollback.as_ref().is_some_and(is_unfinished);
     let hold = hold(dispatcher, task)?;
     let is_held = matches!(hold, Hold::Held) && lost_to.is_none();
     let checks = match hold {
         // Whatever the checks find there may be the work of others, or only half of the task's.
         Hold::Held if lost_to.is_some() || is_unfinished => Some(Vec::new()),
-        Hold::Held => look(dispatcher, task, &spec, last)?,
+        Hold::Held => look(dispatcher, task, last)?,
         // Work that was only to be merged still is.
         Hold::GivenUp if last.state == AttemptState::Succeeded => return Ok(true),
         // The checks could not be run, so nothing is proved.
@@ -151,44 +165,57 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
         Hold::Stopping => None,
     };
     let Some(checks) = checks else { return Ok(false) };
+    let found = Remnant { changed, outside, lost_to, is_held, checks, looked_at };
+    let (engine, work) = (&mut dispatcher.engine, &mut dispatcher.tasks[task]);
+    let Some(told) = settle(engine, work, last, found)? else { return Ok(false) };
+    dispatcher
+        .engine
+        .observer
+        .report(Progress::Recovered { task: dispatcher.tasks[task].name(), told: &told });
+    leave(dispatcher, task)?;
+    Ok(true)
+}
+
+/// Decides about a task by what was found, brings its files back, and writes the decision. Returns what to report;
+/// `None` if nothing was written.
+fn settle(
+    engine: &mut EngineRun<'_>,
+    work: &mut TaskWork,
+    last: &Attempt,
+    found: Remnant,
+) -> Result<Option<String>> {
+    let Remnant { changed, outside, lost_to, is_held, checks, looked_at } = found;
     // After the checks: what they leave is the task's.
-    let finish = || dispatcher.finish_snapshot(task, &last.begun.id);
+    let finish = || rollback::finish_snapshot(engine, work, &last.begun.id);
     let snapshot = if lost_to.is_none() { finish().map(noted) } else { None };
-    let may_rerun = spec.retry_safe || dispatcher.settings.rerun_parked;
-    let was_done = was_done(dispatcher, task, last);
-    let unchecked = spec.checks.is_empty() && was_done;
-    let shows_end = was_done || shows_the_end(&spec.checks, |path| dispatcher.was_there(last, path));
+    let spec = work.spec();
+    let (has_checks, is_safe) = (!spec.checks.is_empty(), spec.retry_safe);
+    let was_done = last.state == AttemptState::Succeeded || isolated::was_judged(work, &last.begun.id);
+    let unchecked = !has_checks && was_done;
+    let shows_end = was_done || shows_the_end(&spec.checks, |path| rollback::was_there(engine, last, path));
     let refused = outside.as_ref().and_then(Outside::refusal);
+    let may_rerun = is_safe || engine.settings.rerun_parked;
     let decision = match refused {
         // What it must not have changed is not merged.
         Some(_) => Decision::Parked,
         None if unchecked => Decision::Verified,
         None => decide(spec.checks.len(), &checks, (shows_end, may_rerun)),
     };
-    // Somebody moved the task, or took its locks: it is looked at again.
-    let Ok(unseen) = land(dispatcher, task, last, decision)? else { return Ok(false) };
-    let between = files::between(dispatcher, last, looked_at)?;
-    let files = files::bring_back(
-        dispatcher,
-        task,
-        last,
-        &Need { decision, is_held, is_lost: lost_to.is_some(), between },
-    )?;
+    // Another process moved the task, or took its locks: it is looked at again.
+    let Ok(unseen) = land(engine, work, last, decision)? else { return Ok(None) };
+    let between = files::between(engine, last, looked_at)?;
+    let need = Need { decision, is_held, is_lost: lost_to.is_some(), between };
+    let files = files::bring_back(engine, work, last, &need)?;
     let decision = with_files(decision, !files.is_unfit);
-    let why = Why { decision, has_checks: !spec.checks.is_empty() && shows_end, is_safe: spec.retry_safe };
+    let why = Why { decision, has_checks: has_checks && shows_end, is_safe };
     let reason = refused.unwrap_or_else(|| reason(&why, lost_to.as_ref(), &files));
-    let recovered = recovered((last.state, decision), unchecked, dispatcher.unmerged(task).is_some());
+    let told = recovered((last.state, decision), unchecked, landing::unmerged(work).is_some());
     let withheld = together([changed, outside.as_ref().and_then(Outside::withheld), unseen]);
     let outside = outside.filter(|outside| !outside.is_empty());
     let decided = RecoveryDecision { decision, reason, files };
-    let observed =
-        Outcome { checks, outside, snapshot, recovery: Some(decided.recovery()), ..Outcome::default() };
-    if !write(dispatcher, task, last, (decided, observed, withheld))? {
-        return Ok(false);
-    }
-    dispatcher.observer.report(Progress::Recovered { task: &spec.id, told: &recovered });
-    leave(dispatcher, task)?;
-    Ok(true)
+    let recovery = Some(decided.recovery());
+    let observed = Outcome { checks, outside, snapshot, recovery, ..Outcome::default() };
+    Ok(write(engine, work, last, (decided, observed, withheld))?.then_some(told))
 }
 
 /// What was decided, and what became of the files.
@@ -211,32 +238,32 @@ impl RecoveryDecision {
 /// Writes the decision, the end of the attempt and the moves of the task in one transaction. False if it was not written,
 /// because another process moved the task.
 fn write(
-    dispatcher: &mut Dispatcher<'_>,
-    task: usize,
+    engine: &mut EngineRun<'_>,
+    work: &mut TaskWork,
     last: &Attempt,
     (decided, observed, withheld): (RecoveryDecision, Outcome, Option<String>),
 ) -> Result<bool> {
     let RecoveryDecision { decision, reason, mut files } = decided;
-    let mark = dispatcher.pipeline.mark();
-    files.entry.take().into_iter().for_each(|entry| dispatcher.note(entry));
-    note_end(dispatcher, task, last, (decision.ends(), &reason), observed);
-    match dispatcher.unmerged(task).filter(|_| decision == Decision::Verified) {
-        Some(reason) => note_unmerged(dispatcher, task, reason),
-        None => note_moves(dispatcher, task, decision, (&reason, withheld)),
+    let mark = engine.pipeline.mark();
+    engine.note_all(files.entry.take());
+    note_end(engine, work, last, (decision.ends(), &reason), observed);
+    match landing::unmerged(work).filter(|_| decision == Decision::Verified) {
+        Some(reason) => note_unmerged(engine, work, reason),
+        None => note_moves(engine, work, decision, (&reason, withheld)),
     }
-    dispatcher.note(Entry::LetGo { task_id: last.begun.task_id.clone() });
-    note_decision(dispatcher, (decision, &reason), &files, last);
-    dispatcher.commit_unless_moved(mark)
+    engine.note(Entry::LetGo { task_id: last.begun.task_id.clone() });
+    note_decision(engine, (decision, &reason), &files, last);
+    engine.commit_unless_moved(mark)
 }
 
 /// Forgets what only a task that is recovered needs.
 fn leave(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<()> {
-    dispatcher.held.remove(&task);
-    dispatcher.create_conflict_task(task)?;
+    dispatcher.tasks[task].grant = None;
+    isolated::create_conflict_task(&mut dispatcher.engine, &mut dispatcher.tasks[task])?;
     dispatcher.reload(task)?;
-    if dispatcher.tasks[task].status.is_terminal() {
-        dispatcher.forget_watch(task);
-        dispatcher.settings.sandbox.forget(dispatcher.tasks[task].id.as_str());
+    if dispatcher.tasks[task].task.status.is_terminal() {
+        watching::forget(&dispatcher.engine, &mut dispatcher.tasks[task]);
+        dispatcher.engine.settings.sandbox.forget(dispatcher.tasks[task].task.id.as_str());
     }
     Ok(())
 }
@@ -254,22 +281,17 @@ fn recovered((was, decision): (AttemptState, Decision), unchecked: bool, is_unme
     }
 }
 
-/// What was only to be merged is done where there is nothing to check.
-fn was_done(dispatcher: &Dispatcher<'_>, task: usize, last: &Attempt) -> bool {
-    last.state == AttemptState::Succeeded || dispatcher.was_judged(task, &last.begun.id)
-}
-
 /// Merges the work of a task that had finished. Returns why its evidence is withheld; `Err` if it is not to be merged any more.
 fn land(
-    dispatcher: &mut Dispatcher<'_>,
-    task: usize,
+    engine: &mut EngineRun<'_>,
+    work: &mut TaskWork,
     last: &Attempt,
     decision: Decision,
 ) -> Result<std::result::Result<Option<String>, Committed>> {
     match decision {
         Decision::Verified => {
-            let mut mark = dispatcher.pipeline.mark();
-            dispatcher.land(task, &last.begun.id, &mut mark)
+            let mut mark = engine.pipeline.mark();
+            landing::land(engine, work, &last.begun.id, &mut mark)
         }
         Decision::Rerun | Decision::Parked => Ok(Ok(None)),
     }
@@ -278,34 +300,34 @@ fn land(
 /// The pins that an attempt changed, and what it changed outside its scope. `None` if the task stays as it is: its clone cannot
 /// be opened, or its work still cannot be merged.
 fn left_behind(
-    dispatcher: &mut Dispatcher<'_>,
-    task: usize,
+    engine: &mut EngineRun<'_>,
+    work: &mut TaskWork,
     last: &Attempt,
 ) -> Result<Option<(Option<String>, Option<Outside>)>> {
-    if !dispatcher.is_isolated(task) {
-        let changed = dispatcher.changed_pins(task);
-        return Ok(Some((changed, dispatcher.outside_of_interrupted(task)?)));
+    if !work.is_isolated() {
+        let changed = pins::changed(engine, work);
+        return Ok(Some((changed, watching::outside_of_interrupted(engine, work)?)));
     }
-    if !dispatcher.return_to_clone(task, &last.begun.id)? {
+    if !isolated::return_to_clone(engine, work, &last.begun.id)? {
         return Ok(None);
     }
     // Before the work of others comes in.
-    let changed = dispatcher.changed_pins(task);
-    dispatcher.bring_together(task, &last.begun.id);
-    if last.state == AttemptState::Succeeded && dispatcher.unmerged(task).is_some() {
-        dispatcher.create_conflict_task(task)?;
+    let changed = pins::changed(engine, work);
+    isolated::bring_together(engine, work, &last.begun.id);
+    if last.state == AttemptState::Succeeded && landing::unmerged(work).is_some() {
+        isolated::create_conflict_task(engine, work)?;
         return Ok(None);
     }
-    Ok(Some((changed, dispatcher.outside_of_clone(task))))
+    Ok(Some((changed, isolated::outside_of_clone(engine, work))))
 }
 
 fn note_decision(
-    dispatcher: &mut Dispatcher<'_>,
+    engine: &mut EngineRun<'_>,
     (decision, reason): (Decision, &str),
     files: &Files,
     last: &Attempt,
 ) {
-    dispatcher.note(Entry::Envelope(Note {
+    engine.note(Entry::Envelope(Note {
         kind: Type::Event,
         from: None,
         to: "log.writ".to_owned(),
@@ -354,38 +376,33 @@ fn reason(why: &Why, lost_to: Option<&Held>, files: &Files) -> String {
 }
 
 /// Runs the task's checks. `None` if a request to stop came before they had ended.
-fn look(
-    dispatcher: &mut Dispatcher<'_>,
-    task: usize,
-    spec: &PlanTask,
-    last: &Attempt,
-) -> Result<Option<Vec<CheckSeen>>> {
-    let settings = dispatcher.settings;
+fn look(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result<Option<Vec<CheckSeen>>> {
+    let settings = dispatcher.engine.settings;
     // Checks that the policy forbids by now are not started either; the walk will refuse the run.
-    if ops::policy::of_run(&dispatcher.run.asked, &settings.policy) != Authorization::Allow {
+    if ops::policy::of_run(&dispatcher.engine.run.asked, &settings.policy) != Authorization::Allow {
         return Ok(Some(Vec::new()));
     }
-    let workspace = dispatcher.directory(task).to_owned();
-    let task_env = dispatcher.task_env(task).clone();
-    let environment = dispatcher.run.asked.environment.clone();
-    let origin = PathBuf::from(&dispatcher.run.asked.workspace);
-    let origin = dispatcher.is_isolated(task).then_some(origin.as_path());
+    let run = dispatcher.engine.run.clone();
+    let work = &dispatcher.tasks[task];
+    let spec = work.spec().clone();
+    let (workspace, task_env) = (work.directory(&run).to_owned(), work.task_env().clone());
+    let origin = work.is_isolated().then_some(Path::new(&run.asked.workspace));
     let place = CheckLocation {
         launcher: &*settings.launcher,
         workspace: &workspace,
         index: &settings.index,
         environment: &settings.environment,
-        author: environment.as_ref(),
+        author: run.asked.environment.as_ref(),
         task_env: &task_env,
         scopes: &spec.writes,
-        wanted: Wanted::of_task(spec, settings, origin),
+        wanted: Wanted::of_task(&spec, settings, origin),
         sandbox: &settings.sandbox,
         task: last.begun.task_id.as_str(),
     };
     let mut heard = Ok(());
     let seen = verify::run_all_while(&spec.checks, &place, &last.begun.id, &mut || {
         if heard.is_ok() {
-            dispatcher.observer.tick();
+            dispatcher.engine.observer.tick();
             heard = dispatcher.heed_requests().map(drop);
         }
         heard.is_ok() && !dispatcher.is_stopping()
@@ -394,26 +411,29 @@ fn look(
 }
 
 fn close(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result<bool> {
-    let lost_to = ops::lock::list::lost_to(dispatcher.cx, &last.begun.task_id)?;
-    let looked_at = dispatcher.cx.now().at;
-    let (mut rolled, mut snapshot) = (None, None);
-    if last.state == AttemptState::Started && lost_to.is_none() {
-        snapshot = dispatcher.finish_snapshot(task, &last.begun.id).map(noted);
-        if files::is_wanted_back(dispatcher, task, last) && matches!(hold(dispatcher, task)?, Hold::Held) {
-            let mark = dispatcher.pipeline.mark();
-            let between = files::between(dispatcher, last, looked_at)?;
-            rolled = dispatcher.roll_back_between(task, mark, (Trigger::TaskInterrupted, between))?.ok();
-        }
+    let (engine, work) = (&mut dispatcher.engine, &mut dispatcher.tasks[task]);
+    let lost_to = ops::lock::list::lost_to(engine.cx, &last.begun.task_id)?;
+    let looked_at = engine.cx.now().at;
+    let is_open = last.state == AttemptState::Started && lost_to.is_none();
+    let finish = || rollback::finish_snapshot(engine, work, &last.begun.id).map(noted);
+    let snapshot = if is_open { finish() } else { None };
+    let is_wanted_back = is_open && files::is_wanted_back(engine, work, last);
+    let is_held = is_wanted_back && matches!(hold(dispatcher, task)?, Hold::Held);
+    let (engine, work) = (&mut dispatcher.engine, &mut dispatcher.tasks[task]);
+    let mut rolled = None;
+    if is_held {
+        let (mark, between) = (engine.pipeline.mark(), files::between(engine, last, looked_at)?);
+        rolled = rollback::roll_back(engine, work, mark, Trigger::TaskInterrupted, between)?.ok();
     }
-    let mark = dispatcher.pipeline.mark();
-    let more = rolled.as_ref().map(|rolled| rolled.told.clone()).or_else(|| dispatcher.merged_before(task));
+    let mark = engine.pipeline.mark();
+    let more = rolled.as_ref().map(|rolled| rolled.told.clone()).or_else(|| landing::merged_before(work));
     let told = more.map(|more| format!("; {more}")).unwrap_or_default();
-    rolled.and_then(|rolled| rolled.entry).into_iter().for_each(|entry| dispatcher.note(entry));
+    engine.note_all(rolled.and_then(|rolled| rolled.entry));
     let end = format!("canceled after its engine had ended{told}");
-    dispatcher.held.remove(&task);
+    work.grant = None;
     let observed = Outcome { snapshot, ..Outcome::default() };
-    note_end(dispatcher, task, last, (AttemptState::Interrupted, &end), observed);
-    if !dispatcher.commit_unless_moved(mark)? {
+    note_end(engine, work, last, (AttemptState::Interrupted, &end), observed);
+    if !engine.commit_unless_moved(mark)? {
         return Ok(false);
     }
     dispatcher.reload(task)?;
@@ -435,38 +455,41 @@ enum Hold {
 /// Takes over the locks that the task had when its engine died, or takes new ones, with a higher token either way:
 /// checks that run while others write there prove nothing. Waits for other holders as a task does.
 fn hold(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<Hold> {
-    let has_checks = !dispatcher.part(task).spec.checks.is_empty();
-    let last = dispatcher.attempts[task].last();
-    let needs_locks = has_checks || last.is_some_and(|last| files::needs_locks(dispatcher, task, last));
+    let (engine, work) = (&dispatcher.engine, &dispatcher.tasks[task]);
+    let last = work.attempts.last();
+    let needs_locks =
+        !work.spec().checks.is_empty() || last.is_some_and(|last| files::needs_locks(engine, work, last));
+    let is_isolated = work.is_isolated();
+    let wanted =
+        || if is_isolated { Ok(landing::landing_wants(engine, work)) } else { waiting::wants(engine, work) };
     // A scope that cannot be locked is refused when the task starts.
-    let is_isolated = dispatcher.is_isolated(task);
-    let wants = if is_isolated { Ok(dispatcher.landing_wants(task)) } else { dispatcher.wants(task) };
-    let wants = wants.unwrap_or_default();
+    let wants = wanted().unwrap_or_default();
     if !(needs_locks || is_isolated) || wants.scopes.is_empty() {
         return Ok(Hold::Held);
     }
     loop {
-        let mark = dispatcher.pipeline.mark();
-        let task_id = dispatcher.tasks[task].id.clone();
-        dispatcher.note(Entry::Hold { task_id, wants: wants.clone() });
-        match dispatcher.try_commit(mark)? {
+        let mark = dispatcher.engine.pipeline.mark();
+        let task_id = dispatcher.tasks[task].task.id.clone();
+        dispatcher.engine.note(Entry::Hold { task_id, wants: wants.clone() });
+        match dispatcher.engine.try_commit(mark)? {
             Committed::All(token) => {
-                dispatcher.held.extend(token.map(|token| (task, token)));
-                dispatcher.waits_no_more(task);
+                let work = &mut dispatcher.tasks[task];
+                work.grant = token.or(work.grant);
+                work.clear_wait();
                 return Ok(Hold::Held);
             }
             Committed::Hindered(mut hindrance) => {
-                dispatcher.look_at_holder(&mut hindrance);
+                waiting::look_at_holder(dispatcher.engine.settings, &mut hindrance);
                 dispatcher.wait_for(task, hindrance);
             }
             Committed::Moved | Committed::Fenced => {}
         }
         if dispatcher.has_waited_enough(task) {
-            dispatcher.waits_no_more(task);
+            dispatcher.tasks[task].clear_wait();
             return Ok(Hold::GivenUp);
         }
-        dispatcher.settings.launcher.pause(limits::HINDRANCE_POLL);
-        dispatcher.observer.tick();
+        dispatcher.engine.settings.launcher.pause(limits::HINDRANCE_POLL);
+        dispatcher.engine.observer.tick();
         dispatcher.heed_requests()?;
         if dispatcher.is_stopping() {
             return Ok(Hold::Stopping);
@@ -475,25 +498,25 @@ fn hold(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<Hold> {
 }
 
 fn let_go(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<()> {
-    dispatcher.waits_no_more(task);
-    if dispatcher.held.remove(&task).is_some() {
-        let mark = dispatcher.pipeline.mark();
-        dispatcher.note(Entry::LetGo { task_id: dispatcher.tasks[task].id.clone() });
-        dispatcher.commit_unless_moved(mark)?;
+    dispatcher.tasks[task].clear_wait();
+    if dispatcher.tasks[task].grant.take().is_some() {
+        let mark = dispatcher.engine.pipeline.mark();
+        dispatcher.engine.note(Entry::LetGo { task_id: dispatcher.tasks[task].task.id.clone() });
+        dispatcher.engine.commit_unless_moved(mark)?;
     }
     Ok(())
 }
 
 /// Ends an attempt that is open.
 pub(crate) fn note_end(
-    dispatcher: &mut Dispatcher<'_>,
-    task: usize,
+    engine: &mut EngineRun<'_>,
+    work: &TaskWork,
     last: &Attempt,
     (state, reason): (AttemptState, &str),
     observed: Outcome,
 ) {
     if last.state == AttemptState::Started {
-        dispatcher.note(Entry::EndAttempt {
+        engine.note(Entry::EndAttempt {
             task_id: last.begun.task_id.clone(),
             attempt_id: last.begun.id.clone(),
             state,
@@ -502,36 +525,33 @@ pub(crate) fn note_end(
                 agent_session: last.begun.agent_session.clone(),
                 ..observed
             }),
-            token: dispatcher.held.get(&task).copied(),
+            token: work.grant,
         });
     }
 }
 
 fn note_moves(
-    dispatcher: &mut Dispatcher<'_>,
-    task: usize,
+    engine: &mut EngineRun<'_>,
+    work: &TaskWork,
     decision: Decision,
     (reason, withheld): (&str, Option<String>),
 ) {
-    for to in moves(decision, dispatcher.tasks[task].status) {
-        let task_id = dispatcher.tasks[task].id.clone();
+    for to in moves(decision, work.task.status) {
+        let task_id = work.task.id.clone();
         if to == Status::Done {
             let withheld = withheld.clone();
-            let verified = !dispatcher.part(task).spec.checks.is_empty();
-            dispatcher.note(Entry::Finish { task_id, verified, withheld });
+            let verified = !work.spec().checks.is_empty();
+            engine.note(Entry::Finish { task_id, verified, withheld });
             continue;
         }
-        let reason = Some(format!("unknown: {reason}"));
-        dispatcher.note(Entry::MoveTask { task_id, to, reason, verified: false });
+        engine.note(work.move_to(to, Some(format!("unknown: {reason}"))));
     }
 }
 
 /// Leaves a task whose work could not be merged to a person.
-fn note_unmerged(dispatcher: &mut Dispatcher<'_>, task: usize, reason: String) {
-    if dispatcher.tasks[task].status == Status::InProgress {
-        let task_id = dispatcher.tasks[task].id.clone();
-        let reason = Some(reason);
-        dispatcher.note(Entry::MoveTask { task_id, to: Status::Blocked, reason, verified: false });
+fn note_unmerged(engine: &mut EngineRun<'_>, work: &TaskWork, reason: String) {
+    if work.task.status == Status::InProgress {
+        engine.note(work.move_to(Status::Blocked, Some(reason)));
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
 use contract::domain::confinement::Ceiling;
+use contract::domain::limits;
 use contract::domain::policy::Policy;
 use contract::domain::price::Prices;
 use contract::intake::AuditFiles;
@@ -25,21 +26,13 @@ pub struct Settings {
     /// Starts children.
     pub launcher: Arc<dyn Launcher>,
     pub executors: Executors,
-    /// Where the output of attempts is kept.
-    pub logs: PathBuf,
+    pub archive: EngineArchive,
     /// The index of workspaces.
     pub index: Index,
-    /// What the scopes of tasks were before and after them.
-    pub snapshots: Snapshots,
-    /// The clones in which tasks work.
-    pub worktrees: Worktrees,
     pub policy: Policy,
     /// Where the audit files of AOP sessions are.
     pub audit: AuditFiles,
-    /// What models cost.
-    pub prices: Prices,
-    /// Models for escalated tasks.
-    pub upgrades: Upgrades,
+    pub models: ModelSettings,
     /// What is needed to confine children.
     pub sandbox: SandboxSettings,
     /// What tasks can be given at most; `None` if the run was not started from inside a sandbox.
@@ -51,10 +44,40 @@ pub struct Settings {
     pub stop: StopSignal,
     /// Run interrupted tasks again even if the plan does not say that this is safe: a person decided it.
     pub rerun_parked: bool,
-    /// How long a task waits for locks of others before it is blocked.
-    pub lock_wait: Duration,
-    /// How long a task waits for a reset time of its provider before it fails.
-    pub limit_wait: Duration,
+    pub waits: WaitLimits,
+}
+
+/// What an engine keeps of attempts.
+pub struct EngineArchive {
+    /// Where their output is kept.
+    pub logs: PathBuf,
+    /// What the scopes of tasks were before and after them.
+    pub snapshots: Snapshots,
+    /// The clones in which tasks work.
+    pub worktrees: Worktrees,
+}
+
+/// What is configured about models.
+#[derive(Default)]
+pub struct ModelSettings {
+    /// What they cost.
+    pub prices: Prices,
+    /// Those for escalated tasks.
+    pub upgrades: Upgrades,
+}
+
+/// How long tasks wait for what others have.
+pub struct WaitLimits {
+    /// For locks of others, before a task is blocked.
+    pub locks: Duration,
+    /// For the reset time of a provider, before a task fails.
+    pub provider: Duration,
+}
+
+impl Default for WaitLimits {
+    fn default() -> Self {
+        Self { locks: limits::LOCK_WAIT_DEFAULT, provider: limits::LIMIT_WAIT_DEFAULT }
+    }
 }
 
 /// Set by a signal handler, read by the engine.

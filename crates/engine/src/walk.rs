@@ -26,11 +26,12 @@ use crate::recovery;
 
 /// Walks the run as far as it can go now.
 pub(crate) fn walk(dispatcher: &mut Dispatcher<'_>) -> Result<Finished> {
-    let begun = dispatcher.cx.now().at;
+    let begun = dispatcher.engine.cx.now().at;
     let finished = match enter(dispatcher)? {
         Entered::Passed => {
             unpark(dispatcher)?;
-            let order = l4_plan::order(&dispatcher.run.asked.plan, dispatcher.pipeline.bundle());
+            let order =
+                l4_plan::order(&dispatcher.engine.run.asked.plan, dispatcher.engine.pipeline.bundle());
             dispatcher.offer(order);
             dispatcher.work()?
         }
@@ -58,9 +59,9 @@ pub(crate) fn walk(dispatcher: &mut Dispatcher<'_>) -> Result<Finished> {
 }
 
 fn stop(dispatcher: &mut Dispatcher<'_>) -> Result<bool> {
-    let mark = dispatcher.pipeline.mark();
-    dispatcher.note(Entry::MoveRun { to: RunState::Stopped, result: None });
-    dispatcher.commit_unless_moved(mark)
+    let mark = dispatcher.engine.pipeline.mark();
+    dispatcher.engine.note(Entry::MoveRun { to: RunState::Stopped, result: None });
+    dispatcher.engine.commit_unless_moved(mark)
 }
 
 /// How the layers before the tasks ended.
@@ -78,17 +79,17 @@ enum Entered {
 /// Runs the layers before the tasks. A walk that has passed them and is continued repeats only some, such as the
 /// policy: its rules may have changed. One that was halted starts over.
 fn enter(dispatcher: &mut Dispatcher<'_>) -> Result<Entered> {
-    let run = dispatcher.run.asked.clone();
+    let run = dispatcher.engine.run.asked.clone();
     let fetched = Fetched::Enter(fetch(dispatcher, &run)?);
-    let stack = Arc::clone(&dispatcher.pipeline.stack);
-    let has_entered = dispatcher.pipeline.has_entered();
+    let stack = Arc::clone(&dispatcher.engine.pipeline.stack);
+    let has_entered = dispatcher.engine.pipeline.has_entered();
     let mut handed = Vec::new();
     for node in stack.of(Stage::Enter).filter(|node| !has_entered || node.spec.is_repeated) {
         let result = match run_or_stop(dispatcher, node, &handed, &fetched)? {
             LayerWait::Ended(result) => result,
             LayerWait::Stopped(finished) => return Ok(Entered::Stopped(finished)),
         };
-        let end = match dispatcher.pipeline.record(node, result, None)? {
+        let end = match dispatcher.engine.pipeline.record(node, result, None)? {
             Exit::Continue(given) => {
                 handed.push(given);
                 continue;
@@ -121,7 +122,7 @@ fn run_or_stop(
         }
         dispatcher.heed_requests()?;
         if let Some(finished) = dispatcher.stop_requested() {
-            dispatcher.pipeline.forget_answers(None);
+            dispatcher.engine.pipeline.forget_answers(None);
             return Ok(LayerWait::Stopped(finished));
         }
         dispatcher.turn()?;
@@ -150,39 +151,39 @@ fn run_once(
     handed: &[Handed],
     fetched: &Fetched<'_>,
 ) -> Option<LayerResult> {
-    let call = LayerCall { task: None, now_ms: dispatcher.now_ms() };
-    let result = dispatcher.pipeline.run(node, call, handed, fetched)?;
-    dispatcher.pipeline.forget_answers(None);
+    let call = LayerCall { task: None, now_ms: dispatcher.engine.now_ms() };
+    let result = dispatcher.engine.pipeline.run(node, call, handed, fetched)?;
+    dispatcher.engine.pipeline.forget_answers(None);
     Some(result)
 }
 
 /// Offers the tasks again that a layer parked before their attempt: the layer is asked again. The last record of
 /// such a task requires a person.
 fn unpark(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
-    let is_blocked = |task: &usize| dispatcher.tasks[*task].status == Status::Blocked;
+    let is_blocked = |task: &usize| dispatcher.tasks[*task].task.status == Status::Blocked;
     let blocked: Vec<usize> = (0..dispatcher.tasks.len()).filter(is_blocked).collect();
     if blocked.is_empty() {
         return Ok(());
     }
-    let stack = Arc::clone(&dispatcher.pipeline.stack);
+    let stack = Arc::clone(&dispatcher.engine.pipeline.stack);
     let before_start: Vec<&str> = stack.of(Stage::Start).map(|node| node.id.as_str()).collect();
     let mut last = BTreeMap::new();
-    for event in ops::event::by_corr(dispatcher.cx, &dispatcher.run.asked.corr)? {
+    for event in ops::event::by_corr(dispatcher.engine.cx, &dispatcher.engine.run.asked.corr)? {
         if let (intents::LAYER_DECISION, Some(task)) = (event.record.intent.as_str(), event.record.task_id) {
             last.insert(task, event.record.payload);
         }
     }
     for task in blocked {
-        let task_id = dispatcher.tasks[task].id.clone();
+        let task_id = dispatcher.tasks[task].task.id.clone();
         let Some(record) = last.get(task_id.as_str()) else { continue };
         let by_layer = record["layer"]["id"].as_str().is_some_and(|id| before_start.contains(&id));
         if !by_layer || record["control"]["require_hitl"] != true {
             continue;
         }
-        let mark = dispatcher.pipeline.mark();
-        dispatcher.note(Entry::MoveTask { task_id, to: Status::Todo, reason: None, verified: false });
+        let mark = dispatcher.engine.pipeline.mark();
+        dispatcher.engine.note(Entry::MoveTask { task_id, to: Status::Todo, reason: None, verified: false });
         // If another process moved it, its change stays.
-        dispatcher.commit_unless_moved(mark)?;
+        dispatcher.engine.commit_unless_moved(mark)?;
         dispatcher.refresh(task)?;
     }
     Ok(())
@@ -193,7 +194,9 @@ fn fetch<'f, 'd: 'f>(dispatcher: &mut Dispatcher<'d>, run: &'f NewRun) -> Result
     let intent = run.intent.as_ref().filter(|intent| intent.name == reserved::CONTEXT_FETCH);
     let asked = intent.and_then(|intent| intent.payload.get("id")).and_then(Value::as_str);
     let envelope = match asked {
-        Some(id) => ops::event::by_event_id(dispatcher.cx, id)?.map(|event| ops::event::envelope(&event)),
+        Some(id) => {
+            ops::event::by_event_id(dispatcher.engine.cx, id)?.map(|event| ops::event::envelope(&event))
+        }
         None => None,
     };
     Ok(RunFacts {
@@ -202,30 +205,41 @@ fn fetch<'f, 'd: 'f>(dispatcher: &mut Dispatcher<'d>, run: &'f NewRun) -> Result
         envelope,
         // The store was just read.
         is_healthy: true,
-        policy: &dispatcher.settings.policy,
-        now: dispatcher.cx.now().at,
+        policy: &dispatcher.engine.settings.policy,
+        now: dispatcher.engine.cx.now().at,
     })
 }
 
 fn cancel_rest(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
-    let words = dispatcher.cancel_words()?;
+    let words = dispatcher.engine.cancel_words()?;
     let all = 0..dispatcher.tasks.len();
     loop {
-        let mark = dispatcher.pipeline.mark();
+        let mark = dispatcher.engine.pipeline.mark();
         for task in all.clone() {
             // One of an engine that died, if the cancel came before it was decided about.
-            if let Some(open) = dispatcher.attempts[task].last().cloned() {
+            if let Some(open) = dispatcher.tasks[task].attempts.last().cloned() {
                 let end = (AttemptState::Interrupted, "canceled after its engine had ended");
-                recovery::note_end(dispatcher, task, &open, end, Observed::default());
+                recovery::note_end(
+                    &mut dispatcher.engine,
+                    &dispatcher.tasks[task],
+                    &open,
+                    end,
+                    Observed::default(),
+                );
             }
-            if dispatcher.tasks[task].status.is_terminal() {
+            if dispatcher.tasks[task].task.status.is_terminal() {
                 continue;
             }
-            let task_id = dispatcher.tasks[task].id.clone();
+            let task_id = dispatcher.tasks[task].task.id.clone();
             let reason = Some(words.clone());
-            dispatcher.note(Entry::MoveTask { task_id, to: Status::Canceled, reason, verified: false });
+            dispatcher.engine.note(Entry::MoveTask {
+                task_id,
+                to: Status::Canceled,
+                reason,
+                verified: false,
+            });
         }
-        let canceled = dispatcher.commit_unless_moved(mark)?;
+        let canceled = dispatcher.engine.commit_unless_moved(mark)?;
         all.clone().try_for_each(|task| dispatcher.reload(task))?;
         if canceled {
             return Ok(());
@@ -244,26 +258,28 @@ struct Leaving {
 /// Runs the layers after the tasks and writes their records, the reply and the run's state in one transaction. False
 /// if another process moved a task at the last moment, or canceled the run that would be stopped.
 fn leave(dispatcher: &mut Dispatcher<'_>, leaving: &Leaving) -> Result<bool> {
-    let mark = dispatcher.pipeline.mark();
-    let run = dispatcher.run.asked.clone();
+    let mark = dispatcher.engine.pipeline.mark();
+    let run = dispatcher.engine.run.asked.clone();
     if let Some(from) = &leaving.halted_by {
         refuse_tasks(dispatcher, &leaving.end);
         let reason = "the layer ended the walk".to_owned();
-        let to = Some(dispatcher.pipeline.stack.id_of(Layer::Respond).to_owned());
+        let to = Some(dispatcher.engine.pipeline.stack.id_of(Layer::Respond).to_owned());
         let taken = Branch { run_id: run.id.to_string(), from: from.clone(), to, reason };
-        dispatcher.pipeline.note(intents::CONTROL_BRANCH, "Branch taken", &taken, None);
+        dispatcher.engine.pipeline.note(intents::CONTROL_BRANCH, "Branch taken", &taken, None);
     }
     let tasks: Vec<(Task, Vec<Attempt>)> =
-        dispatcher.tasks.iter().cloned().zip(dispatcher.attempts.iter().cloned()).collect();
+        dispatcher.tasks.iter().map(|work| (work.task.clone(), work.attempts.clone())).collect();
     let RunAnswer { answer, is_refused } = respond(dispatcher, &run, &tasks, leaving)?;
     if answer.state.is_terminal() {
-        let ended = dispatcher.run.clone();
-        let files = dispatcher.settings.audit.path();
-        if let Some(event) = ops::aop_session::final_report::event(dispatcher.cx, &ended, &tasks, files)? {
-            dispatcher.note(Entry::AopOfRun { event: Box::new(event) });
+        let ended = dispatcher.engine.run.clone();
+        let files = dispatcher.engine.settings.audit.path();
+        if let Some(event) =
+            ops::aop_session::final_report::event(dispatcher.engine.cx, &ended, &tasks, files)?
+        {
+            dispatcher.engine.note(Entry::AopOfRun { event: Box::new(event) });
         }
     }
-    dispatcher.note(Entry::Envelope(Note {
+    dispatcher.engine.note(Entry::Envelope(Note {
         kind: if is_refused { Type::Error } else { Type::Result },
         from: None,
         to: run.intent.as_ref().map_or_else(|| run.requested_by.clone(), |intent| intent.from.clone()),
@@ -275,8 +291,8 @@ fn leave(dispatcher: &mut Dispatcher<'_>, leaving: &Leaving) -> Result<bool> {
         payload: answer.reply,
         task_id: None,
     }));
-    dispatcher.note(Entry::MoveRun { to: answer.state, result: Some(answer.result) });
-    dispatcher.commit_unless_moved(mark)
+    dispatcher.engine.note(Entry::MoveRun { to: answer.state, result: Some(answer.result) });
+    dispatcher.engine.commit_unless_moved(mark)
 }
 
 /// The answer of a run, and whether it is a refusal.
@@ -293,8 +309,8 @@ fn respond(
     tasks: &[(Task, Vec<Attempt>)],
     leaving: &Leaving,
 ) -> Result<RunAnswer> {
-    let stack = Arc::clone(&dispatcher.pipeline.stack);
-    let took = dispatcher.cx.now().at.since(leaving.begun);
+    let stack = Arc::clone(&dispatcher.engine.pipeline.stack);
+    let took = dispatcher.engine.cx.now().at.since(leaving.begun);
     let branch_to = stack.id_of(Layer::Respond);
     let fetched = Fetched::Leave(LeaveFacts {
         run,
@@ -307,10 +323,10 @@ fn respond(
     let (mut end, mut answer, mut handed) = (leaving.end.clone(), None, Vec::new());
     for node in stack.of(Stage::Leave) {
         let result = run_to_end(dispatcher, node, &handed, &fetched)?;
-        match dispatcher.pipeline.record(node, result, None)? {
+        match dispatcher.engine.pipeline.record(node, result, None)? {
             Exit::Continue(Handed::Answer(given)) => answer = Some(*given),
             Exit::Continue(Handed::Summary(summary)) => {
-                dispatcher.pipeline.note(intents::RUN_SUMMARY, "Run summary", &*summary, None);
+                dispatcher.engine.pipeline.note(intents::RUN_SUMMARY, "Run summary", &*summary, None);
             }
             Exit::Continue(given) => handed.push(given),
             Exit::Answer(_) | Exit::Refuse(_) | Exit::Park(_) if answer.is_some() => {}
@@ -331,14 +347,14 @@ fn refuse_tasks(dispatcher: &mut Dispatcher<'_>, end: &End) {
         End::Answered(_) | End::Parked(_) | End::Worked | End::Canceled => return,
     };
     for task in 0..dispatcher.tasks.len() {
-        if dispatcher.tasks[task].status.is_terminal() {
+        if dispatcher.tasks[task].task.status.is_terminal() {
             continue;
         }
-        let task_id = dispatcher.tasks[task].id.clone();
-        dispatcher.tasks[task].status = Status::Canceled;
-        dispatcher.tasks[task].blocked_reason = Some(reason.clone());
+        let task_id = dispatcher.tasks[task].task.id.clone();
+        dispatcher.tasks[task].task.status = Status::Canceled;
+        dispatcher.tasks[task].task.blocked_reason = Some(reason.clone());
         let reason = Some(reason.clone());
-        dispatcher.note(Entry::MoveTask { task_id, to: Status::Canceled, reason, verified: false });
+        dispatcher.engine.note(Entry::MoveTask { task_id, to: Status::Canceled, reason, verified: false });
     }
 }
 

@@ -18,6 +18,7 @@ use contract::domain::time::{BootTime, Clock, Now, Timestamp};
 use contract::intake::Executors;
 use engine::host::{Door, LocalHost, author_environment};
 use engine::observer::Nobody;
+use engine::settings::{EngineArchive, ModelSettings, WaitLimits};
 use engine::supervisor::{ShimProgram, boot_id};
 use engine::{Observer, Settings, StopSignal};
 use ops::context::{Origin, fact};
@@ -67,10 +68,12 @@ impl Door for TestDoor {
         Ok(Settings {
             launcher: Arc::new(shim()),
             executors: engine::Executors::built_in(),
-            logs: self.logs.clone(),
+            archive: EngineArchive {
+                logs: self.logs.clone(),
+                snapshots: self.snapshots(),
+                worktrees: engine::worktree::Worktrees::default(),
+            },
             index: self.index(),
-            snapshots: self.snapshots(),
-            worktrees: engine::worktree::Worktrees::default(),
             policy: Policy::default(),
             sandbox: engine::sandbox::SandboxSettings::default(),
             environment: environment(),
@@ -79,10 +82,11 @@ impl Door for TestDoor {
             stop: StopSignal::default(),
             rerun_parked: how.rerun_parked,
             audit: contract::intake::AuditFiles::default(),
-            prices: contract::domain::price::Prices::default(),
-            upgrades: contract::plan::upgrade::Upgrades::default(),
-            lock_wait: how.lock_wait.unwrap_or(limits::LOCK_WAIT_DEFAULT),
-            limit_wait: how.limit_wait.unwrap_or(limits::LIMIT_WAIT_DEFAULT),
+            models: ModelSettings::default(),
+            waits: WaitLimits {
+                locks: how.lock_wait.unwrap_or(limits::LOCK_WAIT_DEFAULT),
+                provider: how.limit_wait.unwrap_or(limits::LIMIT_WAIT_DEFAULT),
+            },
         })
     }
 

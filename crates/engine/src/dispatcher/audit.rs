@@ -11,7 +11,8 @@ use ops::aop_session::trail::{self, Follower, file_of};
 use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
-use super::Dispatcher;
+use super::engine_run::EngineRun;
+use super::task_work::TaskSet;
 use crate::audit_files::{self, Replace};
 use crate::observer::Progress;
 
@@ -23,14 +24,14 @@ pub(super) struct AuditTrail {
     is_told: bool,
 }
 
-impl Dispatcher<'_> {
+impl EngineRun<'_> {
     /// Writes what earlier engines of the session could not, and follows this run from here on.
-    pub(crate) fn begin_audit(&mut self) {
+    pub(crate) fn begin_audit(&mut self, tasks: &TaskSet) {
         if self.settings.audit.path().is_none() {
             return;
         }
         let Some(session) = self.run.asked.session_id.clone() else { return };
-        let Some(follower) = Follower::of(&self.run, &self.tasks) else { return };
+        let Some(follower) = Follower::of(&self.run, tasks.iter().map(|work| &work.task)) else { return };
         self.audit = Some(AuditTrail { follower, session: session.clone(), is_told: false });
         if let Err(error) = self.write_earlier(&session) {
             self.tell_unwritten(&error.message);

@@ -1,4 +1,4 @@
-//! Waits for a store that somebody else has locked for longer than usual, without ending the children meanwhile.
+//! Waits for a store that another process has locked for longer than usual, without ending the children meanwhile.
 
 use std::time::Duration;
 
@@ -6,15 +6,16 @@ use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use ops::Result;
 
-use super::{Dispatcher, millis};
+use super::engine_run::EngineRun;
+use super::millis;
 use crate::observer::Progress;
 
 /// How long one attempt to write waits. Between two of them the engine looks whether it should stop.
 pub(crate) const ONE_WAIT: Duration = Duration::from_secs(2);
 
-impl Dispatcher<'_> {
+impl EngineRun<'_> {
     /// Repeats a write while others hold the store's write lock. The children go on; the time of the wait does not
-    /// count against them, because nobody could hear what they said.
+    /// count against them, because their reports are not read meanwhile.
     pub(crate) fn patiently<T>(&mut self, mut write: impl FnMut(&mut Self) -> Result<T>) -> Result<T> {
         let begun_ms = self.now_ms();
         let mut has_waited = false;
@@ -24,14 +25,16 @@ impl Dispatcher<'_> {
                     if !std::mem::replace(&mut has_waited, true) {
                         self.observer.report(Progress::StoreBusy);
                     }
-                    self.heed_signal();
+                    if self.settings.stop.raised().is_some() {
+                        self.processes.stop_all();
+                    }
                     self.observer.tick();
                 }
                 outcome => break outcome,
             }
         };
         if has_waited {
-            self.give_time(self.now_ms() - begun_ms);
+            self.waited_ms = self.waited_ms.saturating_add(self.now_ms() - begun_ms);
         }
         outcome
     }

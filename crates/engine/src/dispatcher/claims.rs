@@ -10,93 +10,101 @@ use contract::domain::report::{ArtifactReport, ArtifactSeen, Known as KnownOfAtt
 use contract::domain::scope::Scope;
 use contract::plan::ExecutorName;
 
-use super::Dispatcher;
+use super::engine_run::EngineRun;
+use super::live::{AttemptStart, Live};
+use super::task_work::TaskWork;
 use crate::claimed_file::{self, Found};
-use crate::executor::ExecutorKind;
-use crate::live::Live;
+use crate::executor::{Claims, ExecutorKind};
 use crate::snapshots::{Before, Known};
 
-impl Dispatcher<'_> {
-    /// Looks at the files that a RESPONSE names, as the executor left them.
-    pub(super) fn look_at_claims(&mut self, task: usize) {
-        let Some(mut report) = self.live_mut(task).claims.report.take() else { return };
-        let (started, ended) = (self.live[&task].started_at, self.cx.now().at);
-        if let Some(timing) = &mut report.timing {
-            (timing.seen_started_at, timing.seen_ended_at) = (Some(started), Some(ended));
-        }
-        let before = self.settings.snapshots.before(&self.live[&task].attempt.id);
-        for made in report.output_artifacts.iter_mut().filter(|made| made.kind.eq_ignore_ascii_case("FILE")) {
-            made.seen = Some(self.look_at_artifact(task, made, before.as_ref()));
-        }
-        self.live_mut(task).claims.report = Some(report);
+/// Looks at the files that a RESPONSE names, as the executor left them.
+pub(super) fn look_at_files(
+    engine: &EngineRun<'_>,
+    work: &TaskWork,
+    start: &AttemptStart,
+    claims: &mut Claims,
+) {
+    let Some(report) = &mut claims.report else { return };
+    if let Some(timing) = &mut report.timing {
+        timing.seen_started_at = Some(start.started_at);
+        timing.seen_ended_at = Some(engine.cx.now().at);
     }
+    let before = engine.settings.archive.snapshots.before(&start.attempt.id);
+    for made in report.output_artifacts.iter_mut().filter(|made| made.kind.eq_ignore_ascii_case("FILE")) {
+        made.seen = Some(look_at_artifact(engine, work, made, before.as_ref()));
+    }
+}
 
-    fn look_at_artifact(&self, task: usize, made: &ArtifactReport, before: Option<&Before>) -> ArtifactSeen {
-        let problem = |problem: String| ArtifactSeen { problem: Some(problem), ..ArtifactSeen::default() };
-        let path = match self.path_inside(task, &made.path) {
-            Ok(path) => path,
-            Err(why) => return problem(why),
-        };
-        let was = before.map_or(Known::Unknown, |before| before.at(&path));
-        match claimed_file::look(self.directory(task), &path) {
-            Ok(Found::File { digest, size }) => ArtifactSeen {
-                status: match was {
-                    Known::Unknown => None,
-                    Known::Absent => Some(ArtifactStatus::Created),
-                    Known::File(old) if contract::digest::printed(&old) == digest => {
-                        Some(ArtifactStatus::Unchanged)
-                    }
-                    Known::File(_) => Some(ArtifactStatus::Updated),
-                },
-                digest: Some(digest),
-                size_bytes: Some(size),
-                problem: None,
+fn look_at_artifact(
+    engine: &EngineRun<'_>,
+    work: &TaskWork,
+    made: &ArtifactReport,
+    before: Option<&Before>,
+) -> ArtifactSeen {
+    let problem = |problem: String| ArtifactSeen { problem: Some(problem), ..ArtifactSeen::default() };
+    let path = match path_inside(engine, work, &made.path) {
+        Ok(path) => path,
+        Err(why) => return problem(why),
+    };
+    let was = before.map_or(Known::Unknown, |before| before.at(&path));
+    match claimed_file::look(work.directory(&engine.run), &path) {
+        Ok(Found::File { digest, size }) => ArtifactSeen {
+            status: match was {
+                Known::Unknown => None,
+                Known::Absent => Some(ArtifactStatus::Created),
+                Known::File(old) if contract::digest::printed(&old) == digest => {
+                    Some(ArtifactStatus::Unchanged)
+                }
+                Known::File(_) => Some(ArtifactStatus::Updated),
             },
-            Ok(Found::Nothing) => ArtifactSeen {
-                status: match was {
-                    Known::File(_) => Some(ArtifactStatus::Deleted),
-                    Known::Unknown | Known::Absent => None,
-                },
-                ..ArtifactSeen::default()
+            digest: Some(digest),
+            size_bytes: Some(size),
+            problem: None,
+        },
+        Ok(Found::Nothing) => ArtifactSeen {
+            status: match was {
+                Known::File(_) => Some(ArtifactStatus::Deleted),
+                Known::Unknown | Known::Absent => None,
             },
-            Err(why) => problem(why),
-        }
+            ..ArtifactSeen::default()
+        },
+        Err(why) => problem(why),
     }
+}
 
-    /// A path that a document or an executor names, seen from where the task works.
-    pub(super) fn path_inside(&self, task: usize, path: &str) -> Result<String, String> {
-        let outside = || format!("`{path}` is outside the workspace");
-        let roots = [self.directory(task), Path::new(&self.run.asked.workspace)];
-        let scope = roots.iter().find_map(|root| Scope::parse(path, root.to_str()).ok());
-        let scope = scope.ok_or_else(outside)?;
-        if scope.is_absolute() { Err(outside()) } else { Ok(scope.as_str().to_owned()) }
-    }
+/// A path that a document or an executor names, seen from where the task works.
+fn path_inside(engine: &EngineRun<'_>, work: &TaskWork, path: &str) -> Result<String, String> {
+    let outside = || format!("`{path}` is outside the workspace");
+    let roots = [work.directory(&engine.run), Path::new(&engine.run.asked.workspace)];
+    let scope = roots.iter().find_map(|root| Scope::parse(path, root.to_str()).ok());
+    let scope = scope.ok_or_else(outside)?;
+    if scope.is_absolute() { Err(outside()) } else { Ok(scope.as_str().to_owned()) }
+}
 
-    /// Finds where the claims differ from what was seen.
-    pub(super) fn compare_claims(&self, task: usize, live: &mut Live) {
-        let own = checkpoint::seen(&self.part(task).spec.checkpoints, &live.seen);
-        let asked = self.aop(task).map(|asked| asked.target.model.as_str());
-        let model = live.attempt.model.as_deref().or(asked).map(str::to_owned);
-        // Other executors get their RESPONSE from writ, so they claim nothing about themselves.
-        let name = ExecutorName::parse(&live.attempt.executor).ok();
-        let executor = name.and_then(|name| self.settings.executors.find(&name));
-        let speaks_aop = executor.is_some_and(|it| it.configured().kind == ExecutorKind::AopStdio);
-        let asked = self.aop(task).filter(|_| speaks_aop);
-        let index = live.attempt.alternative.and_then(|index| usize::try_from(index).ok());
-        let other = asked.and_then(|asked| asked.execution_policy.as_ref()?.alternative_models.get(index?));
-        let provider = other.map(|other| other.provider).or(asked.map(|asked| asked.target.provider));
-        let earlier =
-            self.attempts[task].iter().filter(|attempt| attempt.begun.id != live.attempt.id).count();
-        let before = |asked: &AopTask| effective::attempt(asked).saturating_sub(1);
-        let known = KnownOfAttempt {
-            model: model.as_deref(),
-            agent_name: asked.map(|asked| asked.target.agent_name.as_str()),
-            provider: provider.map(Provider::as_str),
-            retries: asked
-                .map(|asked| before(asked).saturating_add(u64::try_from(earlier).unwrap_or(u64::MAX))),
-        };
-        if let Some(report) = &mut live.claims.report {
-            report.compare(&known, &own);
-        }
+/// Finds where the claims differ from what was seen.
+pub(super) fn compare(engine: &EngineRun<'_>, work: &TaskWork, live: &mut Live) {
+    let attempt = &live.start.attempt;
+    let returned = live.phase.returned_mut();
+    let own = checkpoint::seen(&work.spec().checkpoints, &returned.seen);
+    let asked = work.asked().map(|asked| asked.target.model.as_str());
+    let model = attempt.model.as_deref().or(asked).map(str::to_owned);
+    // Other executors get their RESPONSE from writ, so they claim nothing about themselves.
+    let name = ExecutorName::parse(&attempt.executor).ok();
+    let executor = name.and_then(|name| engine.settings.executors.find(&name));
+    let speaks_aop = executor.is_some_and(|it| it.configured().kind == ExecutorKind::AopStdio);
+    let asked = work.asked().filter(|_| speaks_aop);
+    let index = attempt.alternative.and_then(|index| usize::try_from(index).ok());
+    let other = asked.and_then(|asked| asked.execution_policy.as_ref()?.alternative_models.get(index?));
+    let provider = other.map(|other| other.provider).or(asked.map(|asked| asked.target.provider));
+    let earlier = work.attempts.iter().filter(|earlier| earlier.begun.id != attempt.id).count();
+    let before = |asked: &AopTask| effective::attempt(asked).saturating_sub(1);
+    let known = KnownOfAttempt {
+        model: model.as_deref(),
+        agent_name: asked.map(|asked| asked.target.agent_name.as_str()),
+        provider: provider.map(Provider::as_str),
+        retries: asked.map(|asked| before(asked).saturating_add(u64::try_from(earlier).unwrap_or(u64::MAX))),
+    };
+    if let Some(report) = &mut returned.claims.report {
+        report.compare(&known, &own);
     }
 }

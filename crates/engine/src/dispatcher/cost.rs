@@ -1,30 +1,32 @@
 //! What an attempt cost: as reported, computed from its tokens, nothing, or unknown.
 
-use contract::domain::attempt::CostBasis;
+use contract::domain::attempt::{CostBasis, NewAttempt};
 use contract::domain::money::MicroUsd;
 use contract::domain::price::Prices;
 use contract::plan::ExecutorName;
 
-use super::Dispatcher;
-use crate::executor::{Executor, Reported};
+use crate::executor::{Ended, Executor, Reported};
+use crate::settings::Settings;
 
-impl Dispatcher<'_> {
-    /// Finds out what an attempt cost whose executor has ended.
-    pub(super) fn find_cost(&mut self, task: usize) {
-        let live = &self.live[&task];
-        let name = ExecutorName::parse(&live.attempt.executor).ok();
-        let executor = name.and_then(|name| self.settings.executors.find(&name));
-        let basis = if live.ended.in_force.is_none() && live.spec.is_some() {
-            Some((live.reported.cost, CostBasis::NotStarted))
-        } else if live.reported.cost.is_none() && executor.is_some_and(Executor::is_model_free) {
-            Some((None, CostBasis::NoModel))
-        } else {
-            cost(&live.reported, live.attempt.model.as_deref(), &self.settings.prices)
-        };
-        let live = self.live_mut(task);
-        (live.reported.cost, live.cost_basis) =
-            basis.map_or((None, None), |(cost, basis)| (cost, Some(basis)));
-    }
+/// Puts the cost of an attempt that has ended into its report. Returns how it is known; `None` if it is not.
+pub(super) fn find(
+    settings: &Settings,
+    attempt: &NewAttempt,
+    ended: &Ended,
+    reported: &mut Reported,
+) -> Option<CostBasis> {
+    let name = ExecutorName::parse(&attempt.executor).ok();
+    let executor = name.and_then(|name| settings.executors.find(&name));
+    let known = if ended.in_force.is_none() {
+        Some((reported.cost, CostBasis::NotStarted))
+    } else if reported.cost.is_none() && executor.is_some_and(Executor::is_model_free) {
+        Some((None, CostBasis::NoModel))
+    } else {
+        cost(reported, attempt.model.as_deref(), &settings.models.prices)
+    };
+    let (cost, basis) = known.unzip();
+    reported.cost = cost.flatten();
+    basis
 }
 
 /// The cost of an attempt and how it is known. `None` if it is not: no report never means free.

@@ -11,13 +11,13 @@ use super::Dispatcher;
 impl Dispatcher<'_> {
     /// Brings the board to the priorities in the store, which may have changed since the tasks were read.
     pub(super) fn look_at_priorities(&mut self) -> Result<()> {
-        let (seen, priorities) = priorities::all(self.cx, &self.run.asked.id)?;
+        let (seen, priorities) = priorities::all(self.engine.cx, &self.engine.run.asked.id)?;
         self.priorities_seen = seen;
         let priorities: BTreeMap<String, i64> = priorities.into_iter().collect();
-        for (index, task) in self.tasks.iter_mut().enumerate() {
-            if let Some(&number) = priorities.get(task.id.as_str()) {
-                task.priority = number;
-                self.board.set_priority(index, Priority::from_number(number));
+        for work in self.tasks.iter_mut() {
+            if let Some(&number) = priorities.get(work.task.id.as_str()) {
+                work.task.priority = number;
+                self.board.set_priority(work.index, Priority::from_number(number));
             }
         }
         Ok(())
@@ -26,11 +26,11 @@ impl Dispatcher<'_> {
     /// Moves the tasks in the queue whose priority changed since the last look. What runs is not interrupted. Says whether
     /// there was a change.
     pub(super) fn hear_escalations(&mut self) -> Result<bool> {
-        let changes = priorities::changed(self.cx, self.priorities_seen)?;
+        let changes = priorities::changed(self.engine.cx, self.priorities_seen)?;
         let is_changed = !changes.is_empty();
         for change in changes {
             self.priorities_seen = change.event;
-            let task = change.task.and_then(|id| self.tasks.iter().position(|task| task.id == id));
+            let task = change.task.and_then(|id| self.tasks.position(&id));
             if let Some(task) = task {
                 self.refresh(task)?;
             }

@@ -9,10 +9,12 @@ use std::path::{Path, PathBuf};
 use contract::aop::needs::{self, Found, InputFound, Judged};
 use contract::aop::task::Task as AopTask;
 use contract::domain::id::mint;
+use contract::plan::PlanTask;
 
-use super::Dispatcher;
+use super::engine_run::EngineRun;
+use super::task_work::TaskWork;
 use crate::claimed_file;
-use crate::executor::failure;
+use crate::executor::{Ended, failure};
 use crate::git::Git;
 use crate::pipeline::l7_delegate::Claim;
 use crate::verify::find_program;
@@ -20,97 +22,90 @@ use crate::verify::find_program;
 /// Read-only inputs by their paths in the TASK, each with what was there.
 pub(crate) type InputDigests = BTreeMap<String, Option<String>>;
 
-impl Dispatcher<'_> {
-    /// Whether this machine has what the TASK of a task needs. Nothing is needed without a TASK.
-    pub(super) fn needs(&mut self, task: usize) -> Judged {
-        let Some(asked) = self.aop(task).cloned() else { return Judged::default() };
-        let found = Found {
-            os: std::env::consts::OS.to_owned(),
-            has_shell: asked
-                .task
-                .environment
-                .shell
-                .as_deref()
-                .is_none_or(|shell| self.has_shell(task, shell)),
-            branch: asked.task.environment.git_branch.as_ref().map(|_| self.branch(task)),
-            inputs: self.found_inputs(task, &asked),
-            is_mapped: self.part(task).spec.is_mapped,
-        };
-        needs::judge(&asked, &found)
-    }
+/// Whether this machine has what the TASK of a task needs. Nothing is needed without a TASK.
+pub(super) fn needs(engine: &mut EngineRun<'_>, work: &TaskWork) -> Judged {
+    let Some(asked) = work.asked().cloned() else { return Judged::default() };
+    let found = Found {
+        os: std::env::consts::OS.to_owned(),
+        has_shell: asked.task.environment.shell.as_deref().is_none_or(|shell| has_shell(engine, work, shell)),
+        branch: asked.task.environment.git_branch.as_ref().map(|_| branch(engine, work)),
+        inputs: found_inputs(engine, work, &asked),
+        is_mapped: work.spec().is_mapped,
+    };
+    needs::judge(&asked, &found)
+}
 
-    fn has_shell(&self, task: usize, shell: &str) -> bool {
-        let path = self.settings.environment.get(std::ffi::OsStr::new("PATH"));
-        find_program(&needs::shell_program(shell), path, self.directory(task)).is_some()
-    }
+fn has_shell(engine: &EngineRun<'_>, work: &TaskWork, shell: &str) -> bool {
+    let path = engine.settings.environment.get(std::ffi::OsStr::new("PATH"));
+    find_program(&needs::shell_program(shell), path, work.directory(&engine.run)).is_some()
+}
 
-    /// The branch that is checked out where the task works, or why there is none.
-    fn branch(&mut self, task: usize) -> Result<String, String> {
-        let now = self.cx.now().at;
-        let mark = mint(self.cx.ids(), now);
-        let git = Git { runner: self.runner(&mark), workspace: self.directory(task) };
-        git.branch().map_err(|fault| format!("git does not know it: {fault}"))
-    }
+/// The branch that is checked out where the task works, or why there is none.
+fn branch(engine: &mut EngineRun<'_>, work: &TaskWork) -> Result<String, String> {
+    let now = engine.cx.now().at;
+    let mark = mint(engine.cx.ids(), now);
+    let git = Git { runner: engine.runner(&mark), workspace: work.directory(&engine.run) };
+    git.branch().map_err(|fault| format!("git does not know it: {fault}"))
+}
 
-    fn found_inputs(&self, task: usize, asked: &AopTask) -> Vec<(String, InputFound)> {
-        let look = |(path, _): (&str, _)| (path.to_owned(), readable(&self.input_path(task, path)));
-        needs::files(asked).map(look).collect()
-    }
+fn found_inputs(engine: &EngineRun<'_>, work: &TaskWork, asked: &AopTask) -> Vec<(String, InputFound)> {
+    let look = |(path, _): (&str, _)| (path.to_owned(), readable(&input_path(engine, work, path)));
+    needs::files(asked).map(look).collect()
+}
 
-    /// Where an input is. One in the workspace is looked at where the task works.
-    fn input_path(&self, task: usize, path: &str) -> PathBuf {
-        let relative = Path::new(path).strip_prefix(&self.run.asked.workspace).unwrap_or(Path::new(path));
-        self.directory(task).join(relative)
-    }
+/// Where an input is. One in the workspace is looked at where the task works.
+fn input_path(engine: &EngineRun<'_>, work: &TaskWork, path: &str) -> PathBuf {
+    let relative = Path::new(path).strip_prefix(&engine.run.asked.workspace).unwrap_or(Path::new(path));
+    work.directory(&engine.run).join(relative)
+}
 
-    /// What the read-only inputs are before the executor starts.
-    pub(super) fn look_at_inputs(&self, task: usize) -> InputDigests {
-        let Some(asked) = self.aop(task) else { return InputDigests::new() };
-        let kept = needs::kept_inputs(asked).into_iter();
-        kept.map(|path| (path.to_owned(), self.input_digest(task, path))).collect()
-    }
+/// What the read-only inputs are before the executor starts.
+pub(super) fn look_at_inputs(engine: &EngineRun<'_>, work: &TaskWork) -> InputDigests {
+    let Some(asked) = work.asked() else { return InputDigests::new() };
+    let kept = needs::kept_inputs(asked).into_iter();
+    kept.map(|path| (path.to_owned(), input_digest(engine, work, path))).collect()
+}
 
-    /// The read-only inputs that a sandbox can hold.
-    pub(super) fn held_inputs(&self, task: usize) -> Vec<PathBuf> {
-        let Some(asked) = self.aop(task) else { return Vec::new() };
-        let kept = needs::kept_inputs(asked).into_iter().map(|path| self.input_path(task, path));
-        kept.filter_map(|path| path.canonicalize().ok()).filter(|path| path.is_file()).collect()
-    }
+/// The read-only inputs that a sandbox can hold.
+pub(super) fn held_inputs(engine: &EngineRun<'_>, work: &TaskWork) -> Vec<PathBuf> {
+    let Some(asked) = work.asked() else { return Vec::new() };
+    let kept = needs::kept_inputs(asked).into_iter().map(|path| input_path(engine, work, path));
+    kept.filter_map(|path| path.canonicalize().ok()).filter(|path| path.is_file()).collect()
+}
 
-    fn input_digest(&self, task: usize, path: &str) -> Option<String> {
-        let path = self.input_path(task, path).canonicalize().ok()?;
-        let name = path.file_name()?.to_str()?.to_owned();
-        match claimed_file::look(path.parent()?, &name) {
-            Ok(claimed_file::Found::File { digest, .. }) => Some(digest),
-            Ok(claimed_file::Found::Nothing) | Err(_) => None,
+fn input_digest(engine: &EngineRun<'_>, work: &TaskWork, path: &str) -> Option<String> {
+    let path = input_path(engine, work, path).canonicalize().ok()?;
+    let name = path.file_name()?.to_str()?.to_owned();
+    match claimed_file::look(path.parent()?, &name) {
+        Ok(claimed_file::Found::File { digest, .. }) => Some(digest),
+        Ok(claimed_file::Found::Nothing) | Err(_) => None,
+    }
+}
+
+/// The same claim, or that a read-only input was changed.
+pub(super) fn with_unchanged(
+    engine: &EngineRun<'_>,
+    work: &TaskWork,
+    inputs: &InputDigests,
+    claim: Claim,
+) -> Claim {
+    let is_changed =
+        |(path, before): &(&String, &Option<String>)| input_digest(engine, work, path) != **before;
+    let changed = inputs.iter().filter(is_changed).map(|(path, _)| format!("`{path}`"));
+    let changed: Vec<String> = changed.collect();
+    match claim {
+        Claim::Success if !changed.is_empty() => {
+            failure("E_PERMISSION_DENIED", format!("read-only inputs were changed: {}", changed.join(", ")))
         }
+        claim => claim,
     }
+}
 
-    /// The same claim, or that a read-only input was changed.
-    pub(super) fn with_inputs(&self, task: usize, claim: Claim) -> Claim {
-        let is_changed =
-            |(path, before): &(&String, &Option<String>)| self.input_digest(task, path) != **before;
-        let changed = self.live[&task].inputs.iter().filter(is_changed).map(|(path, _)| format!("`{path}`"));
-        let changed: Vec<String> = changed.collect();
-        match claim {
-            Claim::Success if !changed.is_empty() => failure(
-                "E_PERMISSION_DENIED",
-                format!("read-only inputs were changed: {}", changed.join(", ")),
-            ),
-            claim => claim,
-        }
-    }
-
-    /// Says which limits on files had no effect, because no sandbox was on.
-    pub(super) fn warn_of_access(&mut self, task: usize) {
-        let files = &self.part(task).spec.files;
-        let in_force = self.live[&task].ended.in_force.as_ref();
-        let is_open = in_force.is_some_and(|in_force| in_force.sandbox.is_none());
-        if files.reads.is_some() && is_open {
-            let told = "access.filesystem.read_paths has no effect: no sandbox is on".to_owned();
-            self.live_mut(task).claims.warnings.push(told);
-        }
-    }
+/// The warning for limits on files that had no effect, because no sandbox was on.
+pub(super) fn access_without_effect(spec: &PlanTask, ended: &Ended) -> Option<String> {
+    let is_open = ended.in_force.as_ref().is_some_and(|in_force| in_force.sandbox.is_none());
+    (spec.files.reads.is_some() && is_open)
+        .then(|| "access.filesystem.read_paths has no effect: no sandbox is on".to_owned())
 }
 
 fn readable(path: &Path) -> InputFound {

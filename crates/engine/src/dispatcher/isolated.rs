@@ -1,6 +1,6 @@
 //! Tasks that work in clones of their own: their way into a clone, and the way of their work into the workspace.
 
-mod landing;
+pub(crate) mod landing;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,16 +15,18 @@ use contract::domain::outside::{Interval, Outside, judge};
 use contract::domain::request::RequestId;
 use contract::domain::status::Status;
 use contract::domain::worktree::MergeConflict;
-use ops::Result;
-use ops::Session;
 use ops::run::journal::{Entry, Note};
+use ops::{Result, Session};
 use serde_json::{Value, json};
 
 use super::Dispatcher;
-use crate::git::Runner;
+use super::confined::wanted;
+use super::engine_run::EngineRun;
+use super::live::Live;
+use super::task_work::TaskWork;
+use super::waiting::scope;
 use crate::launcher::with_causes;
 use crate::observer::Progress;
-use crate::pipeline::Mark;
 use crate::worktree::{Author, Candidate, Fault, Order, Trial, Worktree};
 
 /// The clone of a task that is worked on.
@@ -52,312 +54,294 @@ enum Unmerged {
     Fault(String),
 }
 
-impl<'d> Dispatcher<'d> {
-    pub(crate) fn is_isolated(&self, task: usize) -> bool {
-        self.part(task).spec.worktree.is_some()
+impl Isolated {
+    pub(super) fn tree(&self) -> &Path {
+        &self.tree
     }
 
-    /// Whether the task has a clone, with whatever it left there.
-    pub(crate) fn has_clone(&self, task: usize) -> bool {
-        if !self.is_isolated(task) {
-            return false;
+    pub(super) fn env(&self) -> &BTreeMap<String, String> {
+        &self.env
+    }
+}
+
+/// Whether the task has a clone, with whatever it left there.
+pub(crate) fn has_clone(engine: &EngineRun<'_>, work: &TaskWork) -> bool {
+    if !work.is_isolated() {
+        return false;
+    }
+    // Clones that cannot be listed cannot be entered either, and that is told when it is tried.
+    let clones = engine.settings.archive.worktrees.list().unwrap_or_default();
+    clones.iter().any(|clone| clone.record.task_id == work.task.id)
+}
+
+/// What the clone alone adds.
+pub(super) fn clone_env(work: &TaskWork) -> BTreeMap<String, String> {
+    work.clone.as_ref().map(|isolated| added(&isolated.clone)).unwrap_or_default()
+}
+
+/// Opens the clone of a task before its attempt is written down. Work of an earlier attempt is merged with what the
+/// workspace has by now. `Err` is why the task cannot begin: no tokens are spent on work that cannot be merged. Nobody
+/// removes the clone until the file is dropped.
+pub(super) fn enter_clone(
+    engine: &mut EngineRun<'_>,
+    work: &mut TaskWork,
+    attempt: &AttemptId,
+) -> Result<std::result::Result<Option<File>, String>> {
+    if !work.is_isolated() {
+        return Ok(Ok(None));
+    }
+    let hold = match open_clone(engine, work, attempt) {
+        Ok(hold) => hold,
+        Err(fault) => return Ok(Err(with_causes(&fault))),
+    };
+    if !work.attempts.is_empty() {
+        bring_together(engine, work, attempt);
+        if let Some(reason) = landing::unmerged(work) {
+            // The reason names the reference.
+            work.clone().clone.keep_result(&engine.runner(attempt)).ok();
+            create_conflict_task(engine, work)?;
+            return Ok(Err(reason));
         }
-        // Clones that cannot be listed cannot be entered either, and that is told when it is tried.
-        let clones = self.settings.worktrees.list().unwrap_or_default();
-        clones.iter().any(|clone| clone.record.task_id == self.tasks[task].id)
-    }
-
-    /// Where the processes of a task work.
-    pub(crate) fn directory(&self, task: usize) -> &Path {
-        let workspace = || Path::new(&self.run.asked.workspace);
-        self.clones.get(&task).map_or_else(workspace, |isolated| &isolated.tree)
-    }
-
-    /// What a task's author adds to the environment of its processes, and what its clone adds.
-    pub(crate) fn task_env(&self, task: usize) -> &BTreeMap<String, String> {
-        self.clones.get(&task).map_or(&self.part(task).spec.env, |isolated| &isolated.env)
-    }
-
-    /// What the clone alone adds.
-    pub(super) fn clone_env(&self, task: usize) -> BTreeMap<String, String> {
-        self.clones.get(&task).map(|isolated| added(&isolated.clone)).unwrap_or_default()
-    }
-
-    pub(super) fn runner(&self, mark: &AttemptId) -> Runner<'d> {
-        Runner {
-            launcher: &*self.settings.launcher,
-            environment: &self.settings.environment,
-            mark: mark.clone(),
-        }
-    }
-
-    /// Opens the clone of a task before its attempt is written down. Work of an earlier attempt is merged with what the
-    /// workspace has by now. `Err` is why the task cannot begin: no tokens are spent on work that cannot be merged. Nobody
-    /// removes the clone until the file is dropped.
-    pub(super) fn enter_clone(
-        &mut self,
-        task: usize,
-        attempt: &AttemptId,
-    ) -> Result<std::result::Result<Option<File>, String>> {
-        if !self.is_isolated(task) {
-            return Ok(Ok(None));
-        }
-        self.tell_unmerged(task, attempt);
-        let hold = match self.open_clone(task, attempt) {
-            Ok(hold) => hold,
-            Err(fault) => return Ok(Err(with_causes(&fault))),
-        };
-        if !self.attempts[task].is_empty() {
-            self.bring_together(task, attempt);
-            if let Some(reason) = self.unmerged(task) {
-                // The reason names the reference.
-                self.clones[&task].clone.keep_result(&self.runner(attempt)).ok();
-                self.create_conflict_task(task)?;
-                return Ok(Err(reason));
-            }
-            if let Err(fault) = self.clones[&task].clone.note_before(&self.runner(attempt)) {
-                return Ok(Err(with_causes(&fault)));
-            }
-        }
-        let isolated = &self.clones[&task];
-        let record = &isolated.clone.record;
-        let payload = json!({"directory": isolated.tree, "base": record.base, "ports": record.ports});
-        self.note_worktree(task, "writ.worktree.opened", "Works in a clone", payload);
-        Ok(Ok(Some(hold)))
-    }
-
-    /// Opens the clone of an attempt whose engine is gone, or whose work could not be merged. False if it cannot be
-    /// opened: the task is then left to a person.
-    pub(crate) fn return_to_clone(&mut self, task: usize, attempt: &AttemptId) -> Result<bool> {
-        let Err(fault) = self.open_clone(task, attempt) else { return Ok(true) };
-        if self.tasks[task].status == Status::InProgress {
-            let mark = self.pipeline.mark();
-            let task_id = self.tasks[task].id.clone();
-            let reason = Some(format!("unknown: its clone cannot be opened: {}", with_causes(&fault)));
-            self.note(Entry::MoveTask { task_id, to: Status::Blocked, reason, verified: false });
-            self.commit_unless_moved(mark)?;
-            self.refresh(task)?;
-        }
-        Ok(false)
-    }
-
-    /// Gives the clone of an interrupted attempt the files back that it had before. Returns how many differed.
-    pub(crate) fn restore_clone(
-        &mut self,
-        task: usize,
-        attempt: &AttemptId,
-    ) -> std::result::Result<usize, String> {
-        let runner = self.runner(attempt);
-        let isolated = self.isolated_mut(task);
-        let restored = isolated.clone.restore(&runner).map_err(|fault| with_causes(&fault))?;
-        // What was brought together is not there any more.
-        isolated.candidate = None;
-        Ok(restored)
-    }
-
-    /// Whether an attempt was done when its engine died, and its work only had to be merged.
-    pub(crate) fn was_judged(&self, task: usize, attempt: &AttemptId) -> bool {
-        self.clones.get(&task).is_some_and(|isolated| isolated.clone.was_judged(attempt))
-    }
-
-    /// Takes back what an interrupted merge changed in the workspace, also if its task is not wanted any more.
-    pub(crate) fn settle_merges(&self, task: usize, attempt: &AttemptId) {
-        if self.is_isolated(task) {
-            let workspace = Path::new(&self.run.asked.workspace);
-            // What hinders it is told when a clone is opened.
-            self.settings.worktrees.settle(&self.runner(attempt), workspace).ok();
+        if let Err(fault) = work.clone().clone.note_before(&engine.runner(attempt)) {
+            return Ok(Err(with_causes(&fault)));
         }
     }
+    let isolated = &work.clone();
+    let record = &isolated.clone.record;
+    let payload = json!({"directory": isolated.tree, "base": record.base, "ports": record.ports});
+    note_worktree(engine, work, "writ.worktree.opened", "Works in a clone", payload);
+    Ok(Ok(Some(hold)))
+}
 
-    /// What the merge of a task changes outside its scope. `None` if it has none, or cannot be merged.
-    pub(crate) fn outside_of_clone(&self, task: usize) -> Option<Outside> {
-        let candidate = self.clones.get(&task)?.candidate.as_ref()?;
-        let wants = self.scope(task).ok().filter(|wants| !wants.scopes.is_empty())?;
-        let interval = Interval {
-            scope: &wants.scopes,
-            forbidden: &[],
-            scratch: &self.part(task).spec.scratch,
-            others: &[],
-            fold: wants.fold,
-        };
-        let mut outside = judge(&interval, candidate.paths.iter().map(String::as_str));
-        if self.wanted(task).mode == SandboxMode::Enforce || self.part(task).spec.files.writes_only {
-            // Nobody else works in a clone, so what is there outside the scope is the task's.
-            outside.forbid_undeclared(|_| true);
+/// Opens the clone of an attempt whose engine is gone, or whose work could not be merged. False if it cannot be
+/// opened: the task is then left to a person.
+pub(crate) fn return_to_clone(
+    engine: &mut EngineRun<'_>,
+    work: &mut TaskWork,
+    attempt: &AttemptId,
+) -> Result<bool> {
+    let Err(fault) = open_clone(engine, work, attempt) else { return Ok(true) };
+    if work.task.status == Status::InProgress {
+        let mark = engine.pipeline.mark();
+        let reason = format!("unknown: its clone cannot be opened: {}", with_causes(&fault));
+        engine.note(work.move_to(Status::Blocked, Some(reason)));
+        engine.commit_unless_moved(mark)?;
+        work.refresh(engine)?;
+    }
+    Ok(false)
+}
+
+/// Gives the clone of an interrupted attempt the files back that it had before. Returns how many differed.
+pub(crate) fn restore_clone(
+    engine: &mut EngineRun<'_>,
+    work: &mut TaskWork,
+    attempt: &AttemptId,
+) -> std::result::Result<usize, String> {
+    let runner = engine.runner(attempt);
+    let isolated = work.clone_mut();
+    let restored = isolated.clone.restore(&runner).map_err(|fault| with_causes(&fault))?;
+    // What was brought together is not there any more.
+    isolated.candidate = None;
+    Ok(restored)
+}
+
+/// Whether an attempt was done when its engine died, and its work only had to be merged.
+pub(crate) fn was_judged(work: &TaskWork, attempt: &AttemptId) -> bool {
+    work.clone.as_ref().is_some_and(|isolated| isolated.clone.was_judged(attempt))
+}
+
+/// Takes back what an interrupted merge changed in the workspace, also if its task is not wanted any more.
+pub(crate) fn settle_merges(engine: &EngineRun<'_>, work: &TaskWork, attempt: &AttemptId) {
+    if work.is_isolated() {
+        let workspace = Path::new(&engine.run.asked.workspace);
+        // What hinders it is told when a clone is opened.
+        engine.settings.archive.worktrees.settle(&engine.runner(attempt), workspace).ok();
+    }
+}
+
+/// What the merge of a task changes outside its scope. `None` if it has none, or cannot be merged.
+pub(crate) fn outside_of_clone(engine: &EngineRun<'_>, work: &TaskWork) -> Option<Outside> {
+    let candidate = work.clone.as_ref()?.candidate.as_ref()?;
+    let wants = scope(engine, work).ok().filter(|wants| !wants.scopes.is_empty())?;
+    let interval = Interval {
+        scope: &wants.scopes,
+        forbidden: &[],
+        scratch: &work.spec().scratch,
+        others: &[],
+        fold: wants.fold,
+    };
+    let mut outside = judge(&interval, candidate.paths.iter().map(String::as_str));
+    if wanted(engine, work).mode == SandboxMode::Enforce || work.spec().files.writes_only {
+        // Nobody else works in a clone, so what is there outside the scope is the task's.
+        outside.forbid_undeclared(|_| true);
+    }
+    Some(outside)
+}
+
+fn open_clone(
+    engine: &mut EngineRun<'_>,
+    work: &mut TaskWork,
+    attempt: &AttemptId,
+) -> std::result::Result<File, Fault> {
+    let spec = work.spec();
+    let (clone, hold) = engine.settings.archive.worktrees.open(
+        &engine.runner(attempt),
+        &Order {
+            run: &engine.run.asked.id,
+            task: &work.task.id,
+            name: &spec.id,
+            workspace: Path::new(&engine.run.asked.workspace),
+            ports: spec.worktree.as_ref().map_or(0, |worktree| worktree.ports),
+            at: engine.cx.now().at,
+        },
+    )?;
+    let mut env = spec.env.clone();
+    env.extend(added(&clone));
+    let isolated = Isolated {
+        tree: clone.tree(),
+        clone,
+        env,
+        candidate: None,
+        unmerged: None,
+        landed: None,
+        rounds: 0,
+        waits_since_ms: None,
+        setup_until_ms: None,
+    };
+    work.clone = Some(isolated);
+    Ok(hold)
+}
+
+impl Dispatcher<'_> {
+    /// Reports the results of this run that wait to be merged and cannot be, before another task begins without them.
+    pub(super) fn report_unmerged(&mut self, task: usize, attempt: &AttemptId) {
+        if !self.tasks[task].is_isolated() {
+            return;
         }
-        Some(outside)
-    }
-
-    fn open_clone(&mut self, task: usize, attempt: &AttemptId) -> std::result::Result<File, Fault> {
-        let spec = &self.part(task).spec;
-        let (clone, hold) = self.settings.worktrees.open(
-            &self.runner(attempt),
-            &Order {
-                run: &self.run.asked.id,
-                task: &self.tasks[task].id,
-                name: &spec.id,
-                workspace: Path::new(&self.run.asked.workspace),
-                ports: spec.worktree.as_ref().map_or(0, |worktree| worktree.ports),
-                at: self.cx.now().at,
-            },
-        )?;
-        let mut env = spec.env.clone();
-        env.extend(added(&clone));
-        let isolated = Isolated {
-            tree: clone.tree(),
-            clone,
-            env,
-            candidate: None,
-            unmerged: None,
-            landed: None,
-            rounds: 0,
-            waits_since_ms: None,
-            setup_until_ms: None,
-        };
-        self.clones.insert(task, isolated);
-        Ok(hold)
-    }
-
-    /// Says which results of this run wait to be merged and cannot be, before another task begins without them.
-    fn tell_unmerged(&mut self, task: usize, attempt: &AttemptId) {
-        let waits = |&other: &usize| {
-            other != task && self.is_isolated(other) && self.tasks[other].status == Status::Blocked
-        };
-        let others: Vec<usize> =
-            (0..self.tasks.len()).filter(waits).filter(|other| self.clones.contains_key(other)).collect();
-        let runner = self.runner(attempt);
-        for other in others {
-            // What cannot be asked now is told when it is to be merged.
-            let Ok(Some(conflict)) = self.clones[&other].clone.conflict_now(&runner) else { continue };
-            let told = format!("begins without `{}`: {}", self.part(other).spec.id, conflict.told());
-            self.observer.report(Progress::BeginsWithout { task: &self.board.slot(task).name, told: &told });
-            let payload = json!({"without": self.part(other).spec.id, "conflict": conflict});
-            self.note_worktree(task, "writ.worktree.trial", &told, payload);
-        }
-    }
-
-    /// Commits what the task left in its clone and merges it there with what the workspace has.
-    pub(crate) fn bring_together(&mut self, task: usize, attempt: &AttemptId) {
-        let message = self.commit_message(task);
-        let author = Author { name: self.part(task).spec.executor.as_str(), message: &message };
-        let brought = self.clones[&task].clone.bring_together(&self.runner(attempt), &author);
-        self.take_trial(task, brought);
-    }
-
-    fn bring_again(&mut self, task: usize, attempt: &AttemptId) {
-        let message = self.commit_message(task);
-        let author = Author { name: self.part(task).spec.executor.as_str(), message: &message };
-        let brought = self.clones[&task].clone.bring_again(&self.runner(attempt), &author);
-        self.take_trial(task, brought);
-    }
-
-    fn take_trial(&mut self, task: usize, brought: std::result::Result<Trial, Fault>) {
-        let isolated = self.isolated_mut(task);
-        (isolated.candidate, isolated.unmerged) = match brought {
-            Ok(Trial::Fits(candidate)) => (Some(candidate), None),
-            Ok(Trial::Conflict(conflict)) => (None, Some(Unmerged::Conflict(conflict))),
-            Err(fault) => (None, Some(Unmerged::Fault(with_causes(&fault)))),
-        };
-    }
-
-    fn commit_message(&self, task: usize) -> String {
-        let title = self.tasks[task].title.replace(char::is_control, " ");
-        format!("{title}\n\nWrit-Run: {}\nWrit-Task: {}\n", self.run.asked.id, self.part(task).spec.id)
-    }
-
-    /// Whether the checks of a task have to run again, with what was merged into the workspace since they began.
-    pub(super) fn has_moved_on(&mut self, task: usize) -> bool {
-        let Some(isolated) = self.clones.get(&task) else { return false };
-        let live = &self.live[&task];
-        let is_checked = !live.seen.is_empty() && live.seen.iter().all(|check| check.passed);
-        let (Some(candidate), true) = (&isolated.candidate, is_checked && live.stopped.is_none()) else {
-            return false;
-        };
-        let attempt = live.attempt.id.clone();
-        let runner = self.runner(&attempt);
-        // What cannot be asked now is told when it is to be merged.
-        let is_same = isolated.clone.is_still_on(&runner, candidate).unwrap_or(true);
-        if is_same || isolated.rounds >= limits::MERGE_ROUNDS_MAX {
-            return false;
-        }
-        self.isolated_mut(task).rounds += 1;
-        self.bring_again(task, &attempt);
-        self.clones[&task].candidate.is_some()
-    }
-
-    /// A conflict becomes a task of its own, which names both sides. The same conflict makes it once.
-    pub(crate) fn create_conflict_task(&mut self, task: usize) -> Result<()> {
-        let unmerged = self.clones.get(&task).and_then(|isolated| isolated.unmerged.as_ref());
-        let Some(Unmerged::Conflict(conflict)) = unmerged else { return Ok(()) };
-        let name = &self.part(task).spec.id;
-        let request = ops::task::create::Request {
-            title: conflict.title(name),
-            description: conflict.description(&self.run.asked.id),
-            project_id: Some(self.run.asked.workspace.clone()),
-            priority: self.tasks[task].priority,
-            ..ops::task::create::Request::default()
-        };
-        let text = json!([self.tasks[task].id, request.title, request.description]).to_string();
-        let id = format!("merge-conflict-{}", contract::digest::of_bytes(text.as_bytes()));
-        let request_id = RequestId::parse(&id).expect("BUG: a digest is a short word");
-        let key = Session::new(self.caller.clone(), request_id);
-        let created = self.patiently(|engine| ops::task::create::create(engine.cx, &key, &request))?;
-        // Without a note the task is left to a person.
-        self.isolated_mut(task).clone.note_conflict(&created.answer.task.id).ok();
-        Ok(())
-    }
-
-    /// The work is merged: tasks about its conflicts that nobody began have nothing left to do.
-    pub(super) fn end_conflict_tasks(&mut self, task: usize) {
-        let ids = self.clones[&task].clone.conflict_tasks.clone();
-        for id in ids {
-            let is_open = ops::task::get::by_id(self.cx, &id).is_ok_and(|found| found.status == Status::Todo);
-            if !is_open {
-                continue;
-            }
-            let status = TaskState::Completed;
-            let request = ops::task::set_status::Request { id: id.clone(), status, blocked_reason: None };
-            let request_id = RequestId::parse(&format!("merged-{id}")).expect("BUG: an id is a short word");
-            let key = Session::new(self.caller.clone(), request_id);
-            // Somebody else may have it by now.
-            self.patiently(|engine| ops::task::set_status::set_status(engine.cx, &key, &request)).ok();
+        let waits = |work: &&TaskWork| work.index != task && work.task.status == Status::Blocked;
+        let runner = self.engine.runner(attempt);
+        for other in self.tasks.iter().filter(waits) {
+            let Some(isolated) = &other.clone else { continue };
+            // What cannot be asked now is reported when it is to be merged.
+            let Ok(Some(conflict)) = isolated.clone.conflict_now(&runner) else { continue };
+            let told = format!("begins without `{}`: {}", other.name(), conflict.told());
+            let work = &self.tasks[task];
+            self.engine.observer.report(Progress::BeginsWithout { task: work.name(), told: &told });
+            let payload = json!({"without": other.name(), "conflict": conflict});
+            note_worktree(&mut self.engine, work, "writ.worktree.trial", &told, payload);
         }
     }
+}
 
-    fn note_worktree(&mut self, task: usize, intent: &str, message: &str, payload: Value) {
-        let note = self.worktree_note(task, intent, message, payload);
-        self.note(Entry::Envelope(note));
+/// Commits what the task left in its clone and merges it there with what the workspace has.
+pub(crate) fn bring_together(engine: &EngineRun<'_>, work: &mut TaskWork, attempt: &AttemptId) {
+    let message = commit_message(engine, work);
+    let author = Author { name: work.spec().executor.as_str(), message: &message };
+    let brought = work.clone().clone.bring_together(&engine.runner(attempt), &author);
+    take_trial(work, brought);
+}
+
+fn bring_again(engine: &EngineRun<'_>, work: &mut TaskWork, attempt: &AttemptId) {
+    let message = commit_message(engine, work);
+    let author = Author { name: work.spec().executor.as_str(), message: &message };
+    let brought = work.clone().clone.bring_again(&engine.runner(attempt), &author);
+    take_trial(work, brought);
+}
+
+fn take_trial(work: &mut TaskWork, brought: std::result::Result<Trial, Fault>) {
+    let isolated = work.clone_mut();
+    (isolated.candidate, isolated.unmerged) = match brought {
+        Ok(Trial::Fits(candidate)) => (Some(candidate), None),
+        Ok(Trial::Conflict(conflict)) => (None, Some(Unmerged::Conflict(conflict))),
+        Err(fault) => (None, Some(Unmerged::Fault(with_causes(&fault)))),
+    };
+}
+
+fn commit_message(engine: &EngineRun<'_>, work: &TaskWork) -> String {
+    let title = work.task.title.replace(char::is_control, " ");
+    format!("{title}\n\nWrit-Run: {}\nWrit-Task: {}\n", engine.run.asked.id, work.name())
+}
+
+/// Whether the checks of a task have to run again, with what was merged into the workspace since they began.
+pub(super) fn has_moved_on(engine: &EngineRun<'_>, work: &mut TaskWork, live: &Live) -> bool {
+    let Some(isolated) = work.clone.as_ref() else { return false };
+    let seen = &live.phase.returned().seen;
+    let is_checked = !seen.is_empty() && seen.iter().all(|check| check.passed);
+    let (Some(candidate), true) = (&isolated.candidate, is_checked && live.stopped.is_none()) else {
+        return false;
+    };
+    let attempt = live.start.attempt.id.clone();
+    let runner = engine.runner(&attempt);
+    // What cannot be asked now is told when it is to be merged.
+    let is_same = isolated.clone.is_still_on(&runner, candidate).unwrap_or(true);
+    if is_same || isolated.rounds >= limits::MERGE_ROUNDS_MAX {
+        return false;
     }
+    work.clone_mut().rounds += 1;
+    bring_again(engine, work, &attempt);
+    work.clone().candidate.is_some()
+}
 
-    fn worktree_note(&self, task: usize, intent: &str, message: &str, mut payload: Value) -> Note {
-        payload["reference"] =
-            json!(contract::domain::worktree::reference(&self.run.asked.id, &self.part(task).spec.id));
-        Note {
-            kind: Type::Event,
-            from: None,
-            to: "log.writ".to_owned(),
-            intent: intent.to_owned(),
-            message: message.to_owned(),
-            payload,
-            task_id: Some(self.tasks[task].id.clone()),
+/// A conflict becomes a task of its own, which names both sides. The same conflict makes it once.
+pub(crate) fn create_conflict_task(engine: &mut EngineRun<'_>, work: &mut TaskWork) -> Result<()> {
+    let unmerged = work.clone.as_ref().and_then(|isolated| isolated.unmerged.as_ref());
+    let Some(Unmerged::Conflict(conflict)) = unmerged else { return Ok(()) };
+    let name = work.name();
+    let request = ops::task::create::Request {
+        title: conflict.title(name),
+        description: conflict.description(&engine.run.asked.id),
+        project_id: Some(engine.run.asked.workspace.clone()),
+        priority: work.task.priority,
+        ..ops::task::create::Request::default()
+    };
+    let text = json!([work.task.id, request.title, request.description]).to_string();
+    let id = format!("merge-conflict-{}", contract::digest::of_bytes(text.as_bytes()));
+    let request_id = RequestId::parse(&id).expect("BUG: a digest is a short word");
+    let key = Session::new(engine.caller.clone(), request_id);
+    let created = engine.patiently(|engine| ops::task::create::create(engine.cx, &key, &request))?;
+    // Without a note the task is left to a person.
+    work.clone_mut().clone.note_conflict(&created.answer.task.id).ok();
+    Ok(())
+}
+
+/// The work is merged: tasks about its conflicts that nobody began have nothing left to do.
+pub(super) fn end_conflict_tasks(engine: &mut EngineRun<'_>, work: &TaskWork) {
+    let ids = work.clone().clone.conflict_tasks.clone();
+    for id in ids {
+        let is_open = ops::task::get::by_id(engine.cx, &id).is_ok_and(|found| found.status == Status::Todo);
+        if !is_open {
+            continue;
         }
+        let status = TaskState::Completed;
+        let request = ops::task::set_status::Request { id: id.clone(), status, blocked_reason: None };
+        let request_id = RequestId::parse(&format!("merged-{id}")).expect("BUG: an id is a short word");
+        let key = Session::new(engine.caller.clone(), request_id);
+        // Somebody else may have it by now.
+        engine.patiently(|engine| ops::task::set_status::set_status(engine.cx, &key, &request)).ok();
     }
+}
 
-    /// Leaves a task that cannot begin to a person.
-    pub(super) fn leave_unstarted(&mut self, task: usize, reason: String, mark: Mark) -> Result<()> {
-        self.pipeline.forget_answers(Some(task));
-        let task_id = self.tasks[task].id.clone();
-        self.note(Entry::MoveTask { task_id, to: Status::Blocked, reason: Some(reason), verified: false });
-        let is_written = self.commit_unless_moved(mark)?;
-        self.refresh(task)?;
-        if is_written {
-            self.tell_end(task, std::time::Duration::ZERO);
-        }
-        Ok(())
-    }
+fn note_worktree(engine: &mut EngineRun<'_>, work: &TaskWork, intent: &str, message: &str, payload: Value) {
+    let note = worktree_note(engine, work, intent, message, payload);
+    engine.note(Entry::Envelope(note));
+}
 
-    pub(super) fn isolated_mut(&mut self, task: usize) -> &mut Isolated {
-        self.clones.get_mut(&task).expect("BUG: only tasks with a clone are merged")
+fn worktree_note(
+    engine: &EngineRun<'_>,
+    work: &TaskWork,
+    intent: &str,
+    message: &str,
+    mut payload: Value,
+) -> Note {
+    payload["reference"] = json!(contract::domain::worktree::reference(&engine.run.asked.id, work.name()));
+    Note {
+        kind: Type::Event,
+        from: None,
+        to: "log.writ".to_owned(),
+        intent: intent.to_owned(),
+        message: message.to_owned(),
+        payload,
+        task_id: Some(work.task.id.clone()),
     }
 }
 

@@ -16,14 +16,10 @@ pub(super) enum Leftover {
 }
 
 impl Dispatcher<'_> {
-    pub(super) fn leave(&mut self, leftover: Leftover) {
-        self.leftovers.push(leftover);
-    }
-
     /// In the order in which they were left: what is of an attempt is inside of what is of its task.
     pub(super) fn clear_away(&mut self) {
-        let sandbox = &self.settings.sandbox;
-        for leftover in std::mem::take(&mut self.leftovers) {
+        let sandbox = &self.engine.settings.sandbox;
+        for leftover in std::mem::take(&mut self.engine.leftovers) {
             match leftover {
                 Leftover::OfAttempt { task, attempt } => sandbox.forget_attempt(&task, &attempt),
                 Leftover::OfTask(task) => sandbox.forget(&task),
@@ -33,7 +29,7 @@ impl Dispatcher<'_> {
 
     /// Makes what the next task needs, if there is one.
     pub(super) fn prepare_next(&self) {
-        let sandbox = &self.settings.sandbox;
+        let sandbox = &self.engine.settings.sandbox;
         let is_next = |slot: &Slot| slot.status == Status::Todo;
         if sandbox.prepared.was_used() && self.board.slots().iter().any(is_next) {
             sandbox.prepared.fill(&sandbox.root);
@@ -43,9 +39,9 @@ impl Dispatcher<'_> {
     /// Removes everything, because nothing more is started.
     pub(super) fn clear_all_away(&mut self) {
         self.clear_away();
-        let sandbox = &self.settings.sandbox;
-        let ended = self.tasks.iter().filter(|task| task.status.is_terminal());
-        sandbox.forget_left(ended.map(|task| task.id.as_str()));
+        let sandbox = &self.engine.settings.sandbox;
+        let ended = self.tasks.iter().filter(|work| work.task.status.is_terminal());
+        sandbox.forget_left(ended.map(|work| work.task.id.as_str()));
         sandbox.prepared.clear(&sandbox.root);
     }
 }

@@ -6,39 +6,41 @@ use contract::aop::task::{RollbackSnapshot, SnapshotStrategy, Task};
 use contract::domain::id::{Attempt, Id};
 use contract::domain::scope::Scope;
 
-use super::Dispatcher;
+use super::engine_run::EngineRun;
+use super::task_work::TaskWork;
 use crate::git::Git;
 use crate::snapshots::copy_inside;
 
-impl Dispatcher<'_> {
-    /// Applies the `snapshot_strategy` of each output of the TASK. Returns what was done, and what has no effect and why.
-    pub(super) fn apply_snapshot_strategies(&self, task: usize, attempt: &Id<Attempt>) -> Vec<String> {
-        let Some(document) = self.part(task).spec.aop.as_ref().filter(|_| self.part(task).spec.rollback)
-        else {
-            return Vec::new();
-        };
-        let Ok(document) = serde_json::from_value::<Task>(document.clone()) else { return Vec::new() };
-        let root = Path::new(&self.run.asked.workspace);
-        let may_write = self.settings.ceiling.as_ref().and_then(|ceiling| ceiling.writes.as_deref());
-        let places = |path, asked| places(root, path, asked, may_write);
-        let git = Git { runner: self.runner(attempt), workspace: root };
-        let mut notes = Vec::new();
-        let mut is_stashed = false;
-        for (path, asked) in contract::intake::snapshots(&document) {
-            match asked.snapshot_strategy.unwrap_or(SnapshotStrategy::Copy) {
-                SnapshotStrategy::Copy if asked.snapshot_path.is_none() => {}
-                SnapshotStrategy::Copy => notes.push(copied(root, places(path, asked))),
-                SnapshotStrategy::Diff => notes.push(patched(&git, root, places(path, asked))),
-                SnapshotStrategy::GitStash if is_stashed => {}
-                SnapshotStrategy::GitStash => {
-                    is_stashed = true;
-                    notes.push(stashed(&git, &self.part(task).spec.id));
-                }
-                SnapshotStrategy::None => {}
+/// Applies the `snapshot_strategy` of each output of the TASK. Returns what was done, and what has no effect and why.
+pub(super) fn apply_snapshot_strategies(
+    engine: &EngineRun<'_>,
+    work: &TaskWork,
+    attempt: &Id<Attempt>,
+) -> Vec<String> {
+    let Some(document) = work.spec().aop.as_ref().filter(|_| work.spec().rollback) else {
+        return Vec::new();
+    };
+    let Ok(document) = serde_json::from_value::<Task>(document.clone()) else { return Vec::new() };
+    let root = Path::new(&engine.run.asked.workspace);
+    let may_write = engine.settings.ceiling.as_ref().and_then(|ceiling| ceiling.writes.as_deref());
+    let places = |path, asked| places(root, path, asked, may_write);
+    let git = Git { runner: engine.runner(attempt), workspace: root };
+    let mut notes = Vec::new();
+    let mut is_stashed = false;
+    for (path, asked) in contract::intake::snapshots(&document) {
+        match asked.snapshot_strategy.unwrap_or(SnapshotStrategy::Copy) {
+            SnapshotStrategy::Copy if asked.snapshot_path.is_none() => {}
+            SnapshotStrategy::Copy => notes.push(copied(root, places(path, asked))),
+            SnapshotStrategy::Diff => notes.push(patched(&git, root, places(path, asked))),
+            SnapshotStrategy::GitStash if is_stashed => {}
+            SnapshotStrategy::GitStash => {
+                is_stashed = true;
+                notes.push(stashed(&git, work.name()));
             }
+            SnapshotStrategy::None => {}
         }
-        notes
     }
+    notes
 }
 
 /// The output and the place for its snapshot, both seen from the workspace.

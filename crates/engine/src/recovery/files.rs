@@ -9,8 +9,9 @@ use ops::Result;
 use ops::run::journal::Entry;
 
 use super::Decision;
-use crate::dispatcher::Dispatcher;
-use crate::dispatcher::rollback::{Rolled, is_unfinished};
+use crate::dispatcher::isolated;
+use crate::dispatcher::rollback::{self, Rolled, is_unfinished};
+use crate::dispatcher::{EngineRun, TaskWork, selection};
 use crate::launcher::with_causes;
 use crate::snapshots::{Between, Fault};
 
@@ -58,29 +59,29 @@ impl Files {
 const NAMED_MAX: usize = 3;
 
 /// Whether an interrupted attempt is taken back as its plan asks, or because that was begun.
-pub(super) fn is_wanted_back(dispatcher: &Dispatcher<'_>, task: usize, last: &Attempt) -> bool {
-    let is_kept = dispatcher.settings.snapshots.has(&last.begun.id);
-    is_kept && last.rollback.as_ref().map_or(dispatcher.is_rolled_back(task), is_unfinished)
+pub(super) fn is_wanted_back(engine: &EngineRun<'_>, work: &TaskWork, last: &Attempt) -> bool {
+    let is_kept = engine.settings.archive.snapshots.has(&last.begun.id);
+    is_kept && last.rollback.as_ref().map_or(rollback::is_rolled_back(engine, work), is_unfinished)
 }
 
 /// Whether the scope of the attempt may have to be restored, for which its locks are needed.
-pub(super) fn needs_locks(dispatcher: &Dispatcher<'_>, task: usize, last: &Attempt) -> bool {
+pub(super) fn needs_locks(engine: &EngineRun<'_>, work: &TaskWork, last: &Attempt) -> bool {
     let is_restored = matches!(last.state, AttemptState::Started | AttemptState::Interrupted)
-        && dispatcher.settings.snapshots.has(&last.begun.id);
-    is_restored || is_wanted_back(dispatcher, task, last)
+        && engine.settings.archive.snapshots.has(&last.begun.id);
+    is_restored || is_wanted_back(engine, work, last)
 }
 
 /// The time in which nothing of writ's wrote in the scope of an attempt: its engine had died, and this one had not begun.
 /// `None` if the end of the attempt was recorded, or nobody knows when its engine died.
 pub(super) fn between(
-    dispatcher: &mut Dispatcher<'_>,
+    engine: &mut EngineRun<'_>,
     last: &Attempt,
     until: Timestamp,
 ) -> Result<Option<Between>> {
     if last.state != AttemptState::Started {
         return Ok(None);
     }
-    let known = ops::run::journal::last_heartbeat(dispatcher.cx, &last.begun.id)?;
+    let known = ops::run::journal::last_heartbeat(engine.cx, &last.begun.id)?;
     Ok(known.map(|known| Between { since: known.plus(limits::ENGINE_SILENCE_MAX), until }))
 }
 
@@ -96,44 +97,43 @@ pub(super) struct Need {
 
 /// Brings the files of an interrupted attempt back where it is to run again or its plan asks for that.
 pub(super) fn bring_back(
-    dispatcher: &mut Dispatcher<'_>,
-    task: usize,
+    engine: &mut EngineRun<'_>,
+    work: &mut TaskWork,
     last: &Attempt,
     need: &Need,
 ) -> Result<Files> {
     let is_begun = last.rollback.as_ref().is_some_and(is_unfinished);
-    if is_wanted_back(dispatcher, task, last) && (is_begun || need.decision == Decision::Rerun) {
-        return roll_back(dispatcher, task, last, need);
+    if is_wanted_back(engine, work, last) && (is_begun || need.decision == Decision::Rerun) {
+        return roll_back(engine, work, last, need);
     }
     match (need.decision, last.state) {
         (Decision::Verified | Decision::Parked, _) => Ok(Files::default()),
         (Decision::Rerun, AttemptState::Succeeded | AttemptState::Failed) => Ok(Files::default()),
         (Decision::Rerun, AttemptState::Unknown) => Ok(Files::stay("its files stay as they are")),
-        (Decision::Rerun, AttemptState::Interrupted) if goes_on(dispatcher, task, last) => {
+        (Decision::Rerun, AttemptState::Interrupted) if goes_on(engine, work, last) => {
             Ok(Files::stay("its files stay as they are, because its agent goes on with its conversation"))
         }
         (Decision::Rerun, AttemptState::Started | AttemptState::Interrupted) => {
-            restore(dispatcher, task, last, need)
+            restore(engine, work, last, need)
         }
     }
 }
 
 /// Whether the next attempt resumes the conversation of one that was stopped in order.
-fn goes_on(dispatcher: &Dispatcher<'_>, task: usize, last: &Attempt) -> bool {
+fn goes_on(engine: &EngineRun<'_>, work: &TaskWork, last: &Attempt) -> bool {
     let known = last.outcome.as_ref().and_then(|outcome| outcome.agent_session.as_ref());
-    known.is_some() && dispatcher.next_conversation(task).as_ref() == known
+    known.is_some() && selection::next_conversation(engine.settings, work).as_ref() == known
 }
 
 /// Takes an attempt back as its plan asks. What its dead engine began is finished.
-fn roll_back(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt, need: &Need) -> Result<Files> {
+fn roll_back(engine: &mut EngineRun<'_>, work: &mut TaskWork, last: &Attempt, need: &Need) -> Result<Files> {
     // Who asks for a parked task to run again has seen what the rollback left.
-    let is_asked = dispatcher.settings.rerun_parked && last.state == AttemptState::Unknown;
+    let is_asked = engine.settings.rerun_parked && last.state == AttemptState::Unknown;
     if !need.is_held {
         return Ok(Files { is_unfit: !is_asked, ..Files::default() });
     }
-    let mark = dispatcher.pipeline.mark();
-    let about = (Trigger::TaskInterrupted, need.between);
-    let Ok(rolled) = dispatcher.roll_back_between(task, mark, about)? else {
+    let mark = engine.pipeline.mark();
+    let Ok(rolled) = rollback::roll_back(engine, work, mark, Trigger::TaskInterrupted, need.between)? else {
         return Ok(Files { is_unfit: !is_asked, ..Files::default() });
     };
     let is_unfit = !(rolled.is_whole || is_asked);
@@ -141,9 +141,9 @@ fn roll_back(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt, need:
 }
 
 /// Brings the files of an attempt back that is run again, where they were kept.
-fn restore(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt, need: &Need) -> Result<Files> {
-    if dispatcher.is_isolated(task) {
-        return Ok(match dispatcher.restore_clone(task, &last.begun.id) {
+fn restore(engine: &mut EngineRun<'_>, work: &mut TaskWork, last: &Attempt, need: &Need) -> Result<Files> {
+    if work.is_isolated() {
+        return Ok(match isolated::restore_clone(engine, work, &last.begun.id) {
             Ok(0) => Files::stay("it had changed no files"),
             Ok(count) => {
                 let told = format!("restored before it runs again: {} of its clone", counted(count, "file"));
@@ -155,8 +155,8 @@ fn restore(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt, need: &
     if last.rollback.is_some() {
         return Ok(Files::stay("it was rolled back before"));
     }
-    if !dispatcher.settings.snapshots.has(&last.begun.id) {
-        let has_scope = !dispatcher.part(task).spec.writes.is_empty();
+    if !engine.settings.archive.snapshots.has(&last.begun.id) {
+        let has_scope = !work.spec().writes.is_empty();
         let why = if has_scope { "no snapshot of its files was kept" } else { "it declares no `writes`" };
         return Ok(Files::stay(format!("nothing could be restored: {why}")));
     }
@@ -167,7 +167,7 @@ fn restore(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt, need: &
     if !need.is_held {
         return Ok(Files::unfit("its files could not be restored, because its locks were not free"));
     }
-    match dispatcher.preview_of(&last.begun.id) {
+    match rollback::preview_of(engine, &last.begun.id) {
         // Nothing was ever kept of it, so it is run again as it is without snapshots.
         Err(fault @ (Fault::Missing | Fault::Nowhere | Fault::Repository(_))) => {
             return Ok(Files::stay(format!("nothing could be restored: {fault}")));
@@ -178,9 +178,8 @@ fn restore(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt, need: &
         Ok(changed) if changed.is_empty() => return Ok(Files::stay("it had changed no files")),
         Ok(_) => {}
     }
-    let mark = dispatcher.pipeline.mark();
-    let about = (Trigger::TaskInterrupted, need.between);
-    let Ok(rolled) = dispatcher.roll_back_between(task, mark, about)? else {
+    let mark = engine.pipeline.mark();
+    let Ok(rolled) = rollback::roll_back(engine, work, mark, Trigger::TaskInterrupted, need.between)? else {
         return Ok(Files { is_unfit: true, ..Files::default() });
     };
     let is_unfit = !rolled.is_whole_but_limits;

@@ -28,7 +28,7 @@ use crate::pipeline::Outcome;
 use crate::pipeline::l8_verify::Verdict;
 use crate::pipeline::layer::{Fetched, Handed, Judgment, LayerInput};
 use crate::pipeline::stack::{DEFAULT, LayerStack};
-use crate::settings::{Settings, StopSignal};
+use crate::settings::{EngineArchive, ModelSettings, Settings, StopSignal, WaitLimits};
 use crate::supervisor::ShimProgram;
 
 struct World {
@@ -49,10 +49,14 @@ impl World {
                 has_template: false,
             }),
             executors: Executors::built_in(),
-            logs: store.scratch().dir("logs"),
+            archive: EngineArchive {
+                logs: store.scratch().dir("logs"),
+                snapshots: crate::snapshots::Snapshots::default(),
+                worktrees: crate::worktree::Worktrees::default(),
+            },
+            models: ModelSettings::default(),
+            waits: WaitLimits::default(),
             index: Index::at(store.scratch().join("index")),
-            snapshots: crate::snapshots::Snapshots::default(),
-            worktrees: crate::worktree::Worktrees::default(),
             policy: Policy::default(),
             sandbox: crate::sandbox::SandboxSettings::default(),
             environment: BTreeMap::new(),
@@ -61,10 +65,6 @@ impl World {
             stop: StopSignal::default(),
             rerun_parked: false,
             audit: contract::intake::AuditFiles::default(),
-            prices: contract::domain::price::Prices::default(),
-            upgrades: contract::plan::upgrade::Upgrades::default(),
-            lock_wait: limits::LOCK_WAIT_DEFAULT,
-            limit_wait: limits::LIMIT_WAIT_DEFAULT,
         };
         Self { store, cx, settings }
     }

@@ -10,6 +10,7 @@ use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{Run, RunId, RunState};
 use engine::host::{LocalHost, PlainDoor};
 use engine::index::Index;
+use engine::settings::{EngineArchive, ModelSettings, WaitLimits};
 use engine::supervisor::ShimProgram;
 use engine::{Ending, Executors, Observer, Progress, Settings, StopSignal, drive};
 use ops::Session;
@@ -36,10 +37,14 @@ impl Bench {
         let settings = Settings {
             launcher: Arc::new(shim()),
             executors: Executors::built_in(),
-            logs: store.scratch().dir("logs"),
+            archive: EngineArchive {
+                logs: store.scratch().dir("logs"),
+                snapshots: engine::snapshots::Snapshots::default(),
+                worktrees: engine::worktree::Worktrees::default(),
+            },
+            models: ModelSettings::default(),
+            waits: WaitLimits::default(),
             index: Index::at(store.scratch().join("index")),
-            snapshots: engine::snapshots::Snapshots::default(),
-            worktrees: engine::worktree::Worktrees::default(),
             policy: Policy::default(),
             sandbox: engine::sandbox::SandboxSettings::default(),
             environment: BTreeMap::from([path]),
@@ -48,10 +53,6 @@ impl Bench {
             stop: StopSignal::default(),
             rerun_parked: false,
             audit: contract::intake::AuditFiles::default(),
-            prices: contract::domain::price::Prices::default(),
-            upgrades: contract::plan::upgrade::Upgrades::default(),
-            lock_wait: limits::LOCK_WAIT_DEFAULT,
-            limit_wait: limits::LIMIT_WAIT_DEFAULT,
         };
         Self { store, cx, settings }
     }

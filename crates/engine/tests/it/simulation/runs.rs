@@ -27,6 +27,7 @@ use testkit::{ManualClock, SeededIds};
 
 use super::dice::Dice;
 use engine::launcher::Launcher;
+use engine::settings::{EngineArchive, ModelSettings, WaitLimits};
 use launcher::{SimulatedLauncher, bystander, host_of};
 use seams::{Crash, Fuse, FusedClock, FusedIds, FusedObserver};
 use world::World;
@@ -238,10 +239,14 @@ impl Simulation {
         let settings = Settings {
             launcher: Arc::clone(&launcher) as Arc<dyn Launcher>,
             executors: Executors::built_in(),
-            logs: self.place.path().to_owned(),
+            archive: EngineArchive {
+                logs: self.place.path().to_owned(),
+                snapshots: engine::snapshots::Snapshots::default(),
+                worktrees: engine::worktree::Worktrees::default(),
+            },
+            models: ModelSettings::default(),
+            waits: WaitLimits { locks: Duration::from_mins(2), provider: Duration::from_mins(2) },
             index: engine::index::Index::default(),
-            snapshots: engine::snapshots::Snapshots::default(),
-            worktrees: engine::worktree::Worktrees::default(),
             policy: Policy::default(),
             sandbox: engine::sandbox::SandboxSettings::default(),
             environment: BTreeMap::new(),
@@ -250,10 +255,6 @@ impl Simulation {
             stop,
             rerun_parked,
             audit: contract::intake::AuditFiles::default(),
-            prices: contract::domain::price::Prices::default(),
-            upgrades: contract::plan::upgrade::Upgrades::default(),
-            lock_wait: Duration::from_mins(2),
-            limit_wait: Duration::from_mins(2),
         };
         let store = self.place.path().join("writ.db");
         let worked = std::panic::catch_unwind(AssertUnwindSafe(|| {
