@@ -34,7 +34,7 @@ pub(crate) enum Decision {
     /// Its checks pass: it had finished.
     Verified,
     Rerun,
-    /// Nobody can tell what it did. A person decides.
+    /// Its outcome is unknown. A person decides.
     Parked,
 }
 
@@ -268,7 +268,7 @@ fn leave(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<()> {
     Ok(())
 }
 
-/// What is told about a task that was decided about.
+/// What is reported about a recovered task.
 fn recovered((was, decision): (AttemptState, Decision), unchecked: bool, is_unmerged: bool) -> String {
     match (was, decision) {
         (AttemptState::Succeeded, Decision::Verified) if is_unmerged => "still cannot be merged".to_owned(),
@@ -281,7 +281,7 @@ fn recovered((was, decision): (AttemptState, Decision), unchecked: bool, is_unme
     }
 }
 
-/// Merges the work of a task that had finished. Returns why its evidence is withheld; `Err` if it is not to be merged any more.
+/// Merges the work of a task that had finished. Returns why its evidence is withheld; `Err` if it was canceled or lost its locks.
 fn land(
     engine: &mut EngineRun<'_>,
     work: &mut TaskWork,
@@ -345,11 +345,11 @@ fn note_decision(
 struct Why {
     decision: Decision,
     has_checks: bool,
-    /// The plan says that it may run again.
+    /// The plan allows it to run again.
     is_safe: bool,
 }
 
-/// Why it was decided so, who has its locks by now, and what became of its files.
+/// The reason of the decision, the holder of its locks, and what became of its files.
 fn reason(why: &Why, lost_to: Option<&Held>, files: &Files) -> String {
     let unproved = if why.has_checks {
         "it was interrupted, and its checks do not pass"
@@ -440,7 +440,7 @@ fn close(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result
     Ok(true)
 }
 
-/// What is recorded about a snapshot whose end is not known.
+/// The record of a snapshot with an unknown end.
 fn noted(note: String) -> Taken {
     Taken { notes: vec![note], ..Taken::default() }
 }
@@ -548,7 +548,7 @@ fn note_moves(
     }
 }
 
-/// Leaves a task whose work could not be merged to a person.
+/// Leaves a task with unmerged work to a person.
 fn note_unmerged(engine: &mut EngineRun<'_>, work: &TaskWork, reason: String) {
     if work.task.status == Status::InProgress {
         engine.note(work.move_to(Status::Blocked, Some(reason)));

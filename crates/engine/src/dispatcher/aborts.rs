@@ -1,4 +1,4 @@
-//! Tasks whose failure ends the run: no other task starts, and those that run are canceled.
+//! Tasks with `on_failure: ABORT_SESSION`: after their failure no other task starts, and those that run are canceled.
 
 use contract::aop::Code;
 use contract::aop::task::OnFailure;

@@ -20,7 +20,7 @@ use crate::observer::Progress;
 pub(super) struct AuditTrail {
     follower: Follower,
     session: String,
-    /// A fault is told once.
+    /// A fault is reported once.
     is_told: bool,
 }
 
@@ -112,7 +112,7 @@ impl EngineRun<'_> {
             task_id: None,
         });
         let (run, owner) = (&self.run.asked.id, &self.owner);
-        // A run that has just ended takes no more notes; people were told above.
+        // A run that has just ended takes no more notes; the observer has the warning.
         ops::run::journal::write(self.cx, &self.caller, run, owner, &[note]).ok();
     }
 }

@@ -19,7 +19,7 @@ use crate::pipeline::l7_delegate::Claim;
 use crate::sandbox::{Confined, Wanted};
 use crate::settings::Settings;
 
-/// Who calls from inside a task's sandbox, and what it can pass on.
+/// The caller inside a task's sandbox, and the rights that it can pass on.
 pub(super) fn inside(
     engine: &EngineRun<'_>,
     work: &TaskWork,

@@ -44,7 +44,7 @@ pub(super) fn sandbox_refusal(engine: &EngineRun<'_>, work: &TaskWork) -> Option
     Some(format!("E_PERMISSION_DENIED: sandbox = \"enforce\" is not possible here: {reason}"))
 }
 
-/// Makes the task's directories, adds its sandbox to the launch, and returns who will call from inside it. The error
+/// Makes the task's directories, adds its sandbox to the launch, and returns the caller inside it. The error
 /// is why it must not be started.
 pub(super) fn confine(
     engine: &EngineRun<'_>,

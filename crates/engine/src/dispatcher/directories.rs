@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use contract::domain::scope::Scope;
 
-/// Makes the directories that are missing, step by step, and follows no link. The error says what is in the way.
+/// Makes the directories that are missing, step by step, and follows no link. The error names what is in the way.
 pub(super) fn make(workspace: &Path, directories: &[Scope]) -> Result<(), String> {
     for scope in directories {
         let mut path = if scope.is_absolute() { PathBuf::from("/") } else { workspace.to_owned() };

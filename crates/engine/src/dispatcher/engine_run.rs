@@ -49,7 +49,7 @@ pub(super) struct EndsEarly {
     pub(super) starved: Option<Error>,
 }
 
-/// Who works the run, and for whom it is watched.
+/// The engine that works a run, and the observer of its progress.
 pub(crate) struct EngineParts<'d> {
     pub(crate) cx: &'d mut Context,
     pub(crate) settings: &'d Settings,

@@ -1,4 +1,4 @@
-//! Tasks whose priority somebody changes while the run is worked.
+//! Priorities that change while the run is worked.
 
 use std::collections::BTreeMap;
 
@@ -23,8 +23,8 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    /// Moves the tasks in the queue whose priority changed since the last look. What runs is not interrupted. Says whether
-    /// there was a change.
+    /// Applies changes of priority since the last look to the queue. What runs is not interrupted. Returns whether there
+    /// was a change.
     pub(super) fn hear_escalations(&mut self) -> Result<bool> {
         let changes = priorities::changed(self.engine.cx, self.priorities_seen)?;
         let is_changed = !changes.is_empty();

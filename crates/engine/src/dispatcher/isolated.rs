@@ -69,7 +69,7 @@ pub(crate) fn has_clone(engine: &EngineRun<'_>, work: &TaskWork) -> bool {
     if !work.is_isolated() {
         return false;
     }
-    // Clones that cannot be listed cannot be entered either, and that is told when it is tried.
+    // Clones that cannot be listed cannot be entered either, and the attempt to enter reports it.
     let clones = engine.settings.archive.worktrees.list().unwrap_or_default();
     clones.iter().any(|clone| clone.record.task_id == work.task.id)
 }
@@ -80,8 +80,8 @@ pub(super) fn clone_env(work: &TaskWork) -> BTreeMap<String, String> {
 }
 
 /// Opens the clone of a task before its attempt is written down. Work of an earlier attempt is merged with what the
-/// workspace has by now. `Err` is why the task cannot begin: no tokens are spent on work that cannot be merged. Nobody
-/// removes the clone until the file is dropped.
+/// workspace has by now. `Err` is why the task cannot begin: no tokens are spent on work that cannot be merged. The clone
+/// stays until the file is dropped.
 pub(super) fn enter_clone(
     engine: &mut EngineRun<'_>,
     work: &mut TaskWork,
@@ -113,7 +113,7 @@ pub(super) fn enter_clone(
     Ok(Ok(Some(hold)))
 }
 
-/// Opens the clone of an attempt whose engine is gone, or whose work could not be merged. False if it cannot be
+/// Opens the clone of an attempt that was interrupted or could not be merged. False if it cannot be
 /// opened: the task is then left to a person.
 pub(crate) fn return_to_clone(
     engine: &mut EngineRun<'_>,
@@ -140,7 +140,7 @@ pub(crate) fn restore_clone(
     let runner = engine.runner(attempt);
     let isolated = work.clone_mut();
     let restored = isolated.clone.restore(&runner).map_err(|fault| with_causes(&fault))?;
-    // What was brought together is not there any more.
+    // The merged work is gone.
     isolated.candidate = None;
     Ok(restored)
 }
@@ -150,11 +150,11 @@ pub(crate) fn was_judged(work: &TaskWork, attempt: &AttemptId) -> bool {
     work.clone.as_ref().is_some_and(|isolated| isolated.clone.was_judged(attempt))
 }
 
-/// Takes back what an interrupted merge changed in the workspace, also if its task is not wanted any more.
+/// Takes back what an interrupted merge changed in the workspace, also if its task was canceled.
 pub(crate) fn settle_merges(engine: &EngineRun<'_>, work: &TaskWork, attempt: &AttemptId) {
     if work.is_isolated() {
         let workspace = Path::new(&engine.run.asked.workspace);
-        // What hinders it is told when a clone is opened.
+        // Opening a clone reports what hinders it.
         engine.settings.archive.worktrees.settle(&engine.runner(attempt), workspace).ok();
     }
 }
@@ -172,7 +172,7 @@ pub(crate) fn outside_of_clone(engine: &EngineRun<'_>, work: &TaskWork) -> Optio
     };
     let mut outside = judge(&interval, candidate.paths.iter().map(String::as_str));
     if wanted(engine, work).mode == SandboxMode::Enforce || work.spec().files.writes_only {
-        // Nobody else works in a clone, so what is there outside the scope is the task's.
+        // Only the task works in its clone, so what is there outside the scope is its own.
         outside.forbid_undeclared(|_| true);
     }
     Some(outside)
@@ -272,7 +272,7 @@ pub(super) fn has_moved_on(engine: &EngineRun<'_>, work: &mut TaskWork, live: &L
     };
     let attempt = live.start.attempt.id.clone();
     let runner = engine.runner(&attempt);
-    // What cannot be asked now is told when it is to be merged.
+    // A failed look is reported when the work is to be merged.
     let is_same = isolated.clone.is_still_on(&runner, candidate).unwrap_or(true);
     if is_same || isolated.rounds >= limits::MERGE_ROUNDS_MAX {
         return false;
@@ -304,7 +304,7 @@ pub(crate) fn create_conflict_task(engine: &mut EngineRun<'_>, work: &mut TaskWo
     Ok(())
 }
 
-/// The work is merged: tasks about its conflicts that nobody began have nothing left to do.
+/// Closes the conflict tasks of merged work that were not begun.
 pub(super) fn end_conflict_tasks(engine: &mut EngineRun<'_>, work: &TaskWork) {
     let ids = work.clone().clone.conflict_tasks.clone();
     for id in ids {
@@ -316,7 +316,7 @@ pub(super) fn end_conflict_tasks(engine: &mut EngineRun<'_>, work: &TaskWork) {
         let request = ops::task::set_status::Request { id: id.clone(), status, blocked_reason: None };
         let request_id = RequestId::parse(&format!("merged-{id}")).expect("BUG: an id is a short word");
         let key = Session::new(engine.caller.clone(), request_id);
-        // Somebody else may have it by now.
+        // An agent may have claimed it by now.
         engine.patiently(|engine| ops::task::set_status::set_status(engine.cx, &key, &request)).ok();
     }
 }

@@ -217,8 +217,8 @@ pub(super) fn awaited_until_ms(engine: &EngineRun<'_>, work: &TaskWork) -> i64 {
 }
 
 impl Dispatcher<'_> {
-    /// Takes the answers of slow layers. Their tasks are offered again now, and attempts are concluded whose judgment
-    /// has come, is overdue, or is not needed because of a request to stop.
+    /// Takes the answers of slow layers. Their tasks are offered again now, and attempts are concluded once their
+    /// judgment has come, is overdue, or is not needed because of a request to stop.
     pub(super) fn take_answers(&mut self) -> Result<()> {
         let now_ms = self.engine.now_ms();
         for task in self.engine.pipeline.take_answers().into_iter().filter_map(|key| key.task) {

@@ -1,4 +1,4 @@
-//! Tasks whose provider refuses work for a while: an alternative takes over, or they wait until its reset time.
+//! Provider limits: an alternative takes over, or the task waits until the reset time.
 
 use contract::aop::codes::Code;
 use contract::aop::effective::model::{is_chosen, is_triggered};

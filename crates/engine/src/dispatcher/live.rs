@@ -53,7 +53,7 @@ pub(super) struct AttemptStart {
     pub(super) snapshot: Option<Taken>,
     /// What its sandbox leaves open for writing; `None` if its writing is not confined.
     pub(super) writable: Option<Writable>,
-    /// Who calls from inside its sandbox; `None` without one.
+    /// The caller inside its sandbox; `None` without one.
     pub(super) inside: Option<Inside>,
     /// What its plan asks for and does not get, by subject.
     pub(super) overruled: BTreeMap<String, String>,
@@ -105,7 +105,7 @@ pub(super) enum WorkStep {
     },
 }
 
-/// What was observed of an attempt whose executor has ended.
+/// What was observed of an attempt when its executor had ended.
 pub(super) struct AttemptReturn {
     pub(super) step: ReturnStep,
     pub(super) ended: Ended,

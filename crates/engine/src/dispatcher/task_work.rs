@@ -42,7 +42,7 @@ pub(crate) struct TaskWork {
 /// What a task does in this engine.
 #[derive(Default)]
 pub(super) enum TaskPhase {
-    /// It has not begun, is between two attempts, or has ended; its status says which.
+    /// It has not begun, is between two attempts, or has ended, as its status shows.
     #[default]
     Idle,
     /// It could start but for something that others have.

@@ -33,7 +33,7 @@ use crate::settings::Settings;
 /// A task that could start but for something that others have.
 pub(crate) struct Waiting {
     since_ms: i64,
-    /// What was told about it.
+    /// The last report about it.
     told: String,
     hindrance: Obstacle,
 }
@@ -66,7 +66,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// When this engine looks for holders of locks that gave no sign of life.
 pub(super) struct Watchdog {
-    /// From when on this engine can tell who is silent.
+    /// From when on this engine can tell which holders are silent.
     from_ms: i64,
     looked_ms: i64,
 }
@@ -129,7 +129,7 @@ pub(super) fn refusal(run: &Run, work: &TaskWork, hindrance: &Obstacle) -> Strin
 }
 
 impl Dispatcher<'_> {
-    /// A sign of life: the hold on the run and on everything its tasks write is renewed, and those who gave no such
+    /// A sign of life: the hold on the run and on everything its tasks write is renewed, and holders without such a
     /// sign are swept. A child that lost its locks is ended at once.
     pub(super) fn beat(&mut self, now_ms: i64) -> Result<()> {
         // An engine that was suspended, as on a machine that slept, cannot tell which holders were silent meanwhile.

@@ -21,12 +21,12 @@ use crate::host::not_seen;
 use crate::index::{How, Look};
 use crate::sandbox::Writable;
 
-/// A task whose changes are watched.
+/// What the changes of a task are compared with.
 pub(super) struct Watch {
     /// What it may write, under real names.
     scopes: Vec<Scope>,
     fold: bool,
-    /// The workspace at the beginning of the span. `None` between two attempts, and if it is not known any more.
+    /// The workspace at the beginning of the span. `None` between two attempts, and if it was lost.
     before: Option<Look>,
     span: Span,
     /// Whether this engine watched from the beginning. While there was no engine, a person may have changed files.
@@ -86,7 +86,7 @@ fn begin(
         let since = meanwhile::begin(engine.cx, &engine.run.asked.workspace, own, at)?;
         index.forget(&root, &kept_as);
         let look = index.look(&root, &how(engine, &scopes));
-        // Only an engine that takes over from this one needs it, and says so where it is missing.
+        // Only an engine that takes over from this one needs it, and reports that it is missing.
         index.keep(&root, &kept_as, &look).ok();
         (look, Span { since, met: running }, true)
     };
@@ -112,7 +112,7 @@ pub(super) fn end(
     Ok(outside)
 }
 
-/// The same for an attempt whose engine is gone.
+/// The same for an attempt that its engine left.
 pub(crate) fn outside_of_interrupted(engine: &mut EngineRun<'_>, work: &TaskWork) -> Result<Option<Outside>> {
     let Some((scopes, fold)) = watched_scopes(engine, work) else { return Ok(None) };
     let Some(span) = recorded_span(engine, work)? else { return Ok(None) };

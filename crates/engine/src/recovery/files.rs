@@ -72,7 +72,7 @@ pub(super) fn needs_locks(engine: &EngineRun<'_>, work: &TaskWork, last: &Attemp
 }
 
 /// The time in which nothing of writ's wrote in the scope of an attempt: its engine had died, and this one had not begun.
-/// `None` if the end of the attempt was recorded, or nobody knows when its engine died.
+/// `None` if the end of the attempt was recorded, or the death of its engine has no time.
 pub(super) fn between(
     engine: &mut EngineRun<'_>,
     last: &Attempt,
@@ -88,7 +88,7 @@ pub(super) fn between(
 /// What a task that was decided about needs of its files.
 pub(super) struct Need {
     pub(super) decision: Decision,
-    /// The locks of its scope are held, and nobody else had them since.
+    /// The locks of its scope are held, and no other task had them since.
     pub(super) is_held: bool,
     /// Another task had its locks since.
     pub(super) is_lost: bool,
@@ -127,7 +127,7 @@ fn goes_on(engine: &EngineRun<'_>, work: &TaskWork, last: &Attempt) -> bool {
 
 /// Takes an attempt back as its plan asks. What its dead engine began is finished.
 fn roll_back(engine: &mut EngineRun<'_>, work: &mut TaskWork, last: &Attempt, need: &Need) -> Result<Files> {
-    // Who asks for a parked task to run again has seen what the rollback left.
+    // A person who reruns a parked task has seen what the rollback left.
     let is_asked = engine.settings.rerun_parked && last.state == AttemptState::Unknown;
     if !need.is_held {
         return Ok(Files { is_unfit: !is_asked, ..Files::default() });

@@ -153,8 +153,8 @@ fn refuse_other_paths(work: &mut TaskWork, before: &Candidate) {
     }
 }
 
-/// The verdict on work that could be merged only with something that its checks have not seen. `Err` if it was not to
-/// be merged any more.
+/// The verdict on work that could be merged only with something that its checks have not seen. `Err` if the task
+/// was canceled or lost its locks.
 pub(in crate::dispatcher) fn land_judged(
     engine: &mut EngineRun<'_>,
     work: &mut TaskWork,
@@ -182,7 +182,7 @@ pub(crate) fn merged_before(work: &TaskWork) -> Option<String> {
     Some(format!("its work was merged before that; `git revert -m 1 {commit}` takes it back"))
 }
 
-/// That the merge begins, refused where the task is not to be merged any more.
+/// That the merge begins, refused where the task was canceled or lost its locks.
 fn note_landing(engine: &mut EngineRun<'_>, work: &TaskWork, candidate: &Candidate) {
     let payload = json!({
         "onto": candidate.onto, "result": candidate.result, "merged": candidate.merged,

@@ -149,7 +149,7 @@ fn conclude_parked(
     Ok(AttemptStep::Ended { not_before_ms: None })
 }
 
-/// Ends an attempt whose verdict was refused.
+/// Ends an attempt with a verdict that could not be written.
 fn conclude_unwritten(
     engine: &mut EngineRun<'_>,
     work: &mut TaskWork,
@@ -233,7 +233,7 @@ fn conclude_stopped(
     let mut rolled = None;
     if end.to == Status::Canceled && rollback::is_possible(engine, work, live)? {
         let mark = engine.pipeline.mark();
-        // Where it cannot be written any more, others may write there.
+        // If its start cannot be written, others may write there.
         rolled = rollback::roll_back(engine, work, mark, Trigger::TaskAborted, None)?.ok();
     }
     work.grant = None;
