@@ -59,7 +59,8 @@ impl Tx<'_> {
         self.prepare(
             "INSERT INTO cursors (agent, project_id, last_event_id, updated_at) VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (agent, project_id) DO UPDATE SET updated_at = excluded.updated_at,
-             last_event_id = max(cursors.last_event_id, excluded.last_event_id)",
+             last_event_id = CASE WHEN cursors.last_event_id < excluded.last_event_id
+             THEN excluded.last_event_id ELSE cursors.last_event_id END",
         )?
         .execute(params![agent, project.unwrap_or_default(), to, at.millis()])?;
         Ok(())

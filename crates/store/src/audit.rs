@@ -18,7 +18,7 @@ use walk::Walk;
 pub(crate) use walk::anchor_noted_by;
 
 /// Faults listed of each kind; further ones are only counted. A longer list would not help a reader.
-const FAULTS_MAX: usize = 100;
+pub(crate) const FAULTS_MAX: usize = 100;
 /// The stream name for faults that belong to no single stream.
 const ALL_STREAMS: &str = "*";
 

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use contract::domain::code::ErrorCode;
 use contract::json::canonical::NotCanonical;
 use contract::secrets::{SECRET_HINT, Secret};
-use rusqlite::ErrorCode as Kind;
 
 /// What helps while writ is halted.
 const HALTED_HINT: &str =
@@ -170,19 +169,6 @@ impl Error {
         }
     }
 
-    /// The error for a statement that cannot be prepared. All statements fit the schema of a store, so the schema is
-    /// damaged.
-    pub(crate) fn preparing(source: rusqlite::Error) -> Self {
-        let message = match &source {
-            rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
-            other => other.to_string(),
-        };
-        match Error::from(source) {
-            Error::Sql(_) => Error::Corrupt(message),
-            named => named,
-        }
-    }
-
     /// The error for a file that does not look like a store. One with a key beside it was a store.
     pub(crate) fn not_a_store(path: &Path) -> Self {
         let key = crate::key::StoreKey::path_of(path);
@@ -190,56 +176,6 @@ impl Error {
             return Error::Corrupt(format!("{} has the key of a store, but not its header", path.display()));
         }
         Error::Foreign { path: path.to_owned() }
-    }
-
-    /// The error for a failure to open the file at `path`.
-    pub(crate) fn opening(path: &Path, source: rusqlite::Error) -> Self {
-        let path = path.to_owned();
-        match source.sqlite_error_code() {
-            Some(Kind::NotADatabase) => Error::not_a_store(&path),
-            Some(Kind::ReadOnly) => Error::Open { path, source },
-            _ => match Error::from(source) {
-                Error::Sql(source) | Error::Unavailable(source) => Error::Open { path, source },
-                named => named,
-            },
-        }
-    }
-}
-
-impl From<rusqlite::Error> for Error {
-    fn from(error: rusqlite::Error) -> Self {
-        let Some(failure) = error.sqlite_error() else { return Self::from_conversion(error) };
-        match failure.code {
-            Kind::DatabaseBusy | Kind::DatabaseLocked | Kind::FileLockingProtocolFailed => Error::Busy,
-            Kind::DiskFull => Error::Full,
-            // The shared-memory index of the write-ahead log could not grow.
-            Kind::SystemIoFailure if failure.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE => {
-                Error::Full
-            }
-            Kind::ReadOnly => Error::ReadOnly,
-            Kind::DatabaseCorrupt | Kind::NotADatabase => Error::Corrupt(error.to_string()),
-            Kind::CannotOpen
-            | Kind::SystemIoFailure
-            | Kind::PermissionDenied
-            | Kind::OutOfMemory
-            | Kind::NoLargeFileSupport => Error::Unavailable(error),
-            // The full-text index reports damage to its own tables as a general error.
-            Kind::Unknown if error.to_string().contains("fts5") => Error::Corrupt(error.to_string()),
-            _ => Error::Sql(error),
-        }
-    }
-}
-
-impl Error {
-    /// A value whose type writ never stores was written by another program.
-    fn from_conversion(error: rusqlite::Error) -> Self {
-        match error {
-            rusqlite::Error::InvalidColumnType(..)
-            | rusqlite::Error::FromSqlConversionFailure(..)
-            | rusqlite::Error::IntegralValueOutOfRange(..)
-            | rusqlite::Error::Utf8Error(..) => Error::Corrupt(error.to_string()),
-            other => Error::Sql(other),
-        }
     }
 }
 

@@ -259,41 +259,41 @@ impl Tx<'_> {
         Ok(number)
     }
 
-    /// Returns the event's number. SQLite reports it only until the next insert into any table.
+    /// Returns the event's number.
     pub(crate) fn insert(&self, stream: &str, seq: i64, hash: &str, record: &Record) -> Result<i64> {
-        self.prepare(
+        let mut statement = self.prepare(
                 "INSERT INTO events (stream, seq, hash, event_id, at, type, sender, recipient, intent, corr, reply_to,
                  priority, requires, payload, kind, agent, project_id, task_id, run_id, message, is_change,
                  substance, steps_back_ms)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-                 ?21, ?22, ?23)",
-            )?
-            .execute(params![
-                stream,
-                seq,
-                hash,
-                record.event_id,
-                record.at,
-                record.r#type,
-                record.from,
-                record.to,
-                record.intent,
-                record.corr,
-                record.reply_to,
-                record.priority,
-                record.requires.as_ref().map(Value::to_string),
-                record.payload.to_string(),
-                record.kind,
-                record.agent,
-                record.project_id,
-                record.task_id,
-                record.run_id,
-                record.message,
-                record.is_change,
-                substance_of(record).code(),
-                record.steps_back_ms,
-            ])?;
-        Ok(self.sql.last_insert_rowid())
+                 ?21, ?22, ?23) RETURNING id",
+            )?;
+        let values = params![
+            stream,
+            seq,
+            hash,
+            record.event_id,
+            record.at,
+            record.r#type,
+            record.from,
+            record.to,
+            record.intent,
+            record.corr,
+            record.reply_to,
+            record.priority,
+            record.requires.as_ref().map(Value::to_string),
+            record.payload.to_string(),
+            record.kind,
+            record.agent,
+            record.project_id,
+            record.task_id,
+            record.run_id,
+            record.message,
+            record.is_change,
+            substance_of(record).code(),
+            record.steps_back_ms,
+        ];
+        Ok(statement.query_row(values, |row| row.get(0))?)
     }
 
     /// The events that match the filter, newest first unless it says otherwise.

@@ -95,7 +95,7 @@ impl Tx<'_> {
     /// The done tasks of a project, last finished first.
     pub fn finished_tasks(&self, project: Option<&str>, limit: usize) -> Result<Vec<Task>> {
         let sql = format!(
-            "SELECT {COLUMNS} FROM tasks WHERE status = 'done' AND project_id IS ?1
+            "SELECT {COLUMNS} FROM tasks WHERE status = 'done' AND project_id IS NOT DISTINCT FROM ?1
              ORDER BY updated_at DESC, id DESC LIMIT ?2"
         );
         self.task_list(&sql, params![project, rows(limit)])

@@ -9,7 +9,7 @@ use rustix::fs::{FlockOperation, OFlags};
 
 use crate::error::{Error, Result};
 use crate::key::hex;
-use crate::open::{beside, directory, private};
+use crate::whole_file::{beside, directory, private};
 
 /// How often another name is tried.
 const NAMES_MAX: usize = 16;

@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 use sha2::Sha256;
 
 use crate::error::{Error, Result};
-use crate::open::{beside, directory, private};
+use crate::whole_file::{beside, directory, private};
 
 const KEY_BYTES: usize = 32;
 /// Bits of the mode that let others than the owner use the file.

@@ -4,7 +4,6 @@ mod agents;
 mod artifacts;
 mod attempts;
 mod audit;
-mod backup;
 mod conditions;
 mod counts;
 mod crew;
@@ -12,36 +11,24 @@ mod dependencies;
 mod epoch;
 mod error;
 mod events;
-mod files;
 mod focus;
 mod held;
 mod key;
 mod limit_windows;
 mod memories;
-mod memories_sqlite;
-mod open;
 mod projection;
-mod read_only;
 mod replay;
 mod requests;
 mod retention;
 mod runs;
-mod salvage;
-mod seal;
 mod sqlite;
-mod standing;
 mod substance;
-mod tables_sqlite;
 mod tasks;
 mod tokens;
 mod transfer;
 mod trust;
-mod vybe_sqlite;
 mod whole_file;
 mod witness;
-
-#[cfg(test)]
-mod plans;
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -50,23 +37,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use agents::{AgentState, Project};
 pub use audit::{Depth, Fault, Head, Tip, Verification};
-pub use backup::{Backup, BackupOptions};
 pub use counts::Counts;
 pub use crew::{AssignmentRow, LastHeartbeat, LedgerRow, Reservation, ResultRow, WorklogEnd};
 pub use error::{Error, Result};
 pub use events::{Event, EventFilter, NewEvent, Stream};
-pub use files::{files_of, is_store, names_of};
 pub use focus::{TakeableState, TaskSearch};
 pub use key::StoreKey;
 pub use limit_windows::LimitWaiter;
 pub use requests::StoredAnswer;
 pub use runs::{NewestRun, RunFilter};
-pub use salvage::{Salvaged, salvage};
-use standing::Standing;
+use sqlite::seal;
+use sqlite::standing::Standing;
+pub use sqlite::{Backup, BackupOptions, Salvaged, Vybe, VybeRow, files_of, is_store, names_of, salvage};
 pub use substance::EventScope;
 pub use tasks::TaskFilter;
 pub use transfer::TransferSummary;
-pub use vybe_sqlite::{Vybe, VybeRow};
 pub use whole_file::refuse_secret_name;
 use witness::Times;
 pub use witness::Witness;
@@ -182,9 +167,7 @@ impl Store {
     }
 
     fn transaction(&mut self, access: Access) -> Result<Tx<'_>> {
-        use rusqlite::TransactionBehavior::{Deferred, Immediate};
-        let behavior = if access == Access::Reads { Deferred } else { Immediate };
-        let sql = self.connection.transaction_with_behavior(behavior)?;
+        let sql = sqlite::begin(&mut self.connection, access)?;
         let changes = self.changes.as_ref().filter(|_| access == Access::Writes);
         if let Some(changes) = changes {
             seal::locked(changes).clear();
@@ -226,11 +209,6 @@ impl Store {
     /// The schema version that the file had when it was opened, and the one it has now. A new file had 0.
     pub fn schemas(&self) -> (usize, usize) {
         (self.found_schema, sqlite::MIGRATIONS.len())
-    }
-
-    /// Sets how long later calls wait for other writers.
-    pub fn wait_at_most(&self, wait: std::time::Duration) -> Result<()> {
-        Ok(self.connection.busy_timeout(wait)?)
     }
 }
 
@@ -275,7 +253,8 @@ impl Tx<'_> {
         self.check_counter(counter)?;
         self.prepare(
             "INSERT INTO counters (name, value) VALUES (?1, ?2)
-             ON CONFLICT (name) DO UPDATE SET value = max(counters.value, excluded.value)",
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value
+             WHERE counters.value < excluded.value",
         )?
         .execute(rusqlite::params![counter, least])?;
         Ok(())
@@ -290,7 +269,7 @@ impl Tx<'_> {
     /// Prepares every statement of a transaction, so that a test can check all query plans.
     pub(crate) fn prepare(&self, sql: &str) -> Result<rusqlite::CachedStatement<'_>> {
         #[cfg(test)]
-        plans::note(sql);
+        sqlite::plans::note(sql);
         self.sql.prepare_cached(sql).map_err(Error::preparing)
     }
 }

@@ -324,13 +324,6 @@ impl Tx<'_> {
         )
     }
 
-    fn attempt_named(&self, attempt_id: &AttemptId, agent_session: &str) -> Result<()> {
-        self.change_one(
-            "UPDATE attempts SET begun = json_set(begun, '$.agent_session', ?2) WHERE id = ?1",
-            params![attempt_id.as_str(), agent_session],
-        )
-    }
-
     fn attempt_started(&self, attempt: &NewAttempt, at: Timestamp) -> Result<()> {
         let begun = json(attempt)?;
         self.change_one(

@@ -43,7 +43,8 @@ impl Tx<'_> {
     /// Archives the stream's events up to `to`: lists leave them out.
     pub fn archive(&self, stream: &str, to: i64) -> Result<()> {
         self.change_one(
-            "UPDATE heads SET archived_seq = max(archived_seq, ?2) WHERE stream = ?1 AND seq >= ?2",
+            "UPDATE heads SET archived_seq = CASE WHEN archived_seq < ?2 THEN ?2 ELSE archived_seq END
+             WHERE stream = ?1 AND seq >= ?2",
             params![stream, to],
         )
     }
@@ -60,7 +61,8 @@ impl Tx<'_> {
             .prepare("DELETE FROM events WHERE stream = ?1 AND seq <= ?2")?
             .execute(params![stream, to])?;
         self.change_one(
-            "UPDATE heads SET anchor_seq = ?2, anchor_hash = ?3, archived_seq = max(archived_seq, ?2)
+            "UPDATE heads SET anchor_seq = ?2, anchor_hash = ?3, 
+             archived_seq = CASE WHEN archived_seq < ?2 THEN ?2 ELSE archived_seq END
              WHERE stream = ?1 AND anchor_seq < ?2",
             params![stream, to, hash],
         )?;

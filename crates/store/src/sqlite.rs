@@ -1,4 +1,22 @@
-//! `SQLite` specifics: pragmas, the file header, file systems that do not support a write-ahead log.
+//! Everything that only `SQLite` has: pragmas, the file and its header, rowids and the update hook, full-text search,
+//! backups, salvage. The other statements of this crate are SQL that PostgreSQL has too.
+
+mod backup;
+pub(crate) mod failure;
+mod files;
+mod memory_search;
+mod open;
+#[cfg(test)]
+pub(crate) mod plans;
+mod queries;
+mod read_only;
+mod salvage;
+mod schema;
+pub(crate) mod seal;
+pub(crate) mod staging;
+pub(crate) mod standing;
+pub(crate) mod tables;
+mod vybe;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +28,13 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, MAIN_DB, OpenFlags, OptionalExtension, ffi};
 
 use crate::error::{Error, Result};
-use crate::{Tx, open};
+use crate::whole_file::directory;
+use crate::{Access, Store, Tx};
+
+pub use backup::{Backup, BackupOptions};
+pub use files::{files_of, is_store, names_of};
+pub use salvage::{Salvaged, salvage};
+pub use vybe::{Vybe, VybeRow};
 
 /// Marks our files: "WRIT" in ASCII.
 pub(crate) const APPLICATION_ID: i32 = 0x5752_4954;
@@ -150,6 +174,23 @@ pub(crate) fn copy_from(connection: &Connection, target: &Path) -> Result<()> {
     Ok(())
 }
 
+impl Store {
+    /// Sets how long later calls wait for other writers.
+    pub fn wait_at_most(&self, wait: std::time::Duration) -> Result<()> {
+        Ok(self.connection.busy_timeout(wait)?)
+    }
+}
+
+/// Begins a transaction. One that writes takes the write lock at once.
+pub(crate) fn begin(
+    connection: &mut Connection,
+    access: Access,
+) -> rusqlite::Result<rusqlite::Transaction<'_>> {
+    use rusqlite::TransactionBehavior::{Deferred, Immediate};
+    let behavior = if access == Access::Reads { Deferred } else { Immediate };
+    connection.transaction_with_behavior(behavior)
+}
+
 impl Tx<'_> {
     /// The damage that `SQLite` finds in the file, at most `max` messages. Reads the whole file.
     pub(crate) fn damage(&self, max: usize) -> Result<Vec<String>> {
@@ -176,7 +217,7 @@ impl Tx<'_> {
 pub(crate) fn refuse_network(path: &Path) -> Result<()> {
     #[cfg(target_os = "linux")]
     {
-        let place = if path.exists() { path } else { open::directory(path) };
+        let place = if path.exists() { path } else { directory(path) };
         // If the file system cannot be queried, opening the file reports the error.
         if let Ok(stat) = rustix::fs::statfs(place)
             && let Some(name) = network(u64::try_from(stat.f_type).unwrap_or(0))
@@ -205,10 +246,40 @@ fn network(kind: u64) -> Option<&'static str> {
     KINDS.iter().find(|(number, _)| *number == kind).map(|(_, name)| *name)
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
+    use contract::continuity::substance::{ENGINE, REPEATED, Substance, WITHOUT_SUBSTANCE};
+    use rusqlite::params;
+
     use super::*;
 
+    /// Events that are older than the column got theirs from the migration.
+    #[test]
+    fn the_migration_decides_as_new_events_are_decided() {
+        let migration = MIGRATIONS[5];
+        let begin = migration.find("UPDATE events").unwrap();
+        let update = &migration[begin..][..=migration[begin..].find(';').unwrap()];
+        let store = Connection::open_in_memory().unwrap();
+        store.execute_batch("CREATE TABLE events (kind, sender, is_change, substance)").unwrap();
+        let mut expected = Vec::new();
+        for kind in REPEATED.iter().chain(WITHOUT_SUBSTANCE).chain(&["progress"]) {
+            for (sender, is_change) in [("ann", false), ("ann", true), (ENGINE, false)] {
+                let sql = "INSERT INTO events VALUES (?1, ?2, ?3, NULL)";
+                store.execute(sql, params![kind, sender, is_change]).unwrap();
+                expected.push(Substance::of(kind, sender, is_change).code());
+            }
+        }
+        store.execute_batch(update).unwrap();
+        let mut rows = store.prepare("SELECT substance FROM events ORDER BY rowid").unwrap();
+        let found =
+            rows.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<Vec<i64>>>().unwrap();
+        assert_eq!(found, expected);
+        for code in 0..3 {
+            assert!(found.contains(&code), "{code}");
+        }
+    }
+
+    #[cfg(target_os = "linux")]
     #[test]
     fn network_file_systems_are_known_by_number_and_local_ones_are_allowed() {
         let (ext4, tmpfs, btrfs, overlay) = (0xEF53, 0x0102_1994, 0x9123_683E, 0x794C_7630);

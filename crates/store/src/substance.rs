@@ -55,37 +55,3 @@ impl Tx<'_> {
         self.event_list(&sql, params![scope.id(), kind, rows(limit)])
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use contract::continuity::substance::{ENGINE, REPEATED, Substance, WITHOUT_SUBSTANCE};
-    use rusqlite::Connection;
-
-    use super::*;
-
-    /// Events that are older than the column got theirs from the migration.
-    #[test]
-    fn the_migration_decides_as_new_events_are_decided() {
-        let migration = include_str!("../migrations/sqlite/0006_trust.sql");
-        let begin = migration.find("UPDATE events").unwrap();
-        let update = &migration[begin..][..=migration[begin..].find(';').unwrap()];
-        let store = Connection::open_in_memory().unwrap();
-        store.execute_batch("CREATE TABLE events (kind, sender, is_change, substance)").unwrap();
-        let mut expected = Vec::new();
-        for kind in REPEATED.iter().chain(WITHOUT_SUBSTANCE).chain(&["progress"]) {
-            for (sender, is_change) in [("ann", false), ("ann", true), (ENGINE, false)] {
-                let sql = "INSERT INTO events VALUES (?1, ?2, ?3, NULL)";
-                store.execute(sql, params![kind, sender, is_change]).unwrap();
-                expected.push(Substance::of(kind, sender, is_change).code());
-            }
-        }
-        store.execute_batch(update).unwrap();
-        let mut rows = store.prepare("SELECT substance FROM events ORDER BY rowid").unwrap();
-        let found =
-            rows.query_map([], |row| row.get(0)).unwrap().collect::<rusqlite::Result<Vec<i64>>>().unwrap();
-        assert_eq!(found, expected);
-        for code in 0..3 {
-            assert!(found.contains(&code), "{code}");
-        }
-    }
-}

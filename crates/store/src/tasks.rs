@@ -128,27 +128,6 @@ impl Tx<'_> {
         Ok(found)
     }
 
-    /// The tasks of a session that have not ended well and whose failure aborts it, unless its newer runs have the same
-    /// TASK. Newest first.
-    pub fn aborting_tasks(&self, session_id: &str) -> Result<Vec<Task>> {
-        // From the runs to their tasks: a store has far more tasks that failed.
-        let sql = format!(
-            "SELECT {COLUMNS} FROM tasks WHERE id IN (
-                SELECT tasks.id FROM runs CROSS JOIN tasks ON tasks.run_id = runs.id
-                WHERE runs.session_id = ?1 AND +tasks.status IN ('failed', 'canceled')
-                    AND tasks.spec ->> '$.policy.on_failure' = 'ABORT_SESSION'
-                    AND NOT EXISTS (
-                        SELECT 1 FROM runs AS later JOIN tasks AS newer ON newer.run_id = later.id
-                        WHERE later.session_id = ?1
-                            AND (later.created_at, later.id) > (runs.created_at, runs.id)
-                            AND coalesce(newer.spec ->> '$.aop.task.task_id', newer.name)
-                                = coalesce(tasks.spec ->> '$.aop.task.task_id', tasks.name)))"
-        );
-        let mut tasks = self.task_list(&sql, params![session_id])?;
-        tasks.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
-        Ok(tasks)
-    }
-
     /// How urgent each task of a run is.
     pub fn priorities_of_run(&self, run: &RunId) -> Result<Vec<(String, i64)>> {
         let mut statement =

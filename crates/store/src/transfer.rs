@@ -1,7 +1,5 @@
 //! Exports a whole store as lines of JSON, and imports it: every row of every table, then counts and a digest.
 
-mod staging_sqlite;
-
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
@@ -13,10 +11,11 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::requests::{is_digest, kept_id};
 use crate::sqlite;
-use crate::tables_sqlite::{Table, json_of, value_of};
+use crate::sqlite::failure::is_constraint;
+use crate::sqlite::staging::Staging;
+use crate::sqlite::tables::{Table, json_of, value_of};
 use crate::whole_file::{WholeFile, refuse_secret_name};
 use crate::{Depth, Store, Tx};
-use staging_sqlite::Staging;
 
 /// The version of the line format. The schema version determines their content.
 const FORM: u32 = 1;
@@ -131,7 +130,7 @@ impl Store {
 }
 
 impl Tx<'_> {
-    fn refuse_rows(&self, tables: &[Table]) -> Result<()> {
+    pub(crate) fn refuse_rows(&self, tables: &[Table]) -> Result<()> {
         for table in tables {
             let sql = format!("SELECT 1 FROM {} LIMIT 1", table.name);
             if self.prepare(&sql)?.exists([])? {
@@ -247,7 +246,7 @@ impl<'i, 't> Import<'i, 't> {
         let insert = self.tx.prepare(&table.insert())?.execute(rusqlite::params_from_iter(values));
         match insert {
             Ok(_) => {}
-            Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation) => {
+            Err(error) if is_constraint(&error) => {
                 return Err(self.wrong(&format!("a row of {} cannot be inserted: {error}", row.table)));
             }
             Err(error) => return Err(error.into()),

@@ -1,13 +1,54 @@
-//! A file that gets its name only when it is complete, readable by its user only.
+//! Names, directories and files of the store: readable by their user only, and complete before they get their names.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use contract::secrets::{self, Secret};
 
 use crate::error::{Error, Result};
-use crate::open::{beside, directory, private};
+
+/// `path` with `ending` appended to its file name.
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(OsStr::new(ending));
+    PathBuf::from(name)
+}
+
+pub(crate) fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Creates the directory if it is missing, readable by the user only.
+pub(crate) fn make_directory(path: &Path) -> Result<()> {
+    let directory = directory(path);
+    if directory.is_dir() {
+        return Ok(());
+    }
+    let missing = directory.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists());
+    let missing: Vec<&Path> = missing.collect();
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+        .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
+    // Sync the parents: a power cut must not lose the directory of a store that has answered. SQLite syncs only
+    // what is in the directory.
+    for made in missing {
+        let above = self::directory(made);
+        // A directory without read permission cannot be synced.
+        fs::File::open(above).and_then(|above| above.sync_all()).ok();
+    }
+    Ok(())
+}
+
+pub(crate) fn private() -> fs::OpenOptions {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).mode(0o600);
+    options
+}
 
 /// Refuses the name of a new file that contains a secret. `place` is where the caller wrote it.
 pub fn refuse_secret_name(path: &Path, place: &str) -> Result<()> {

@@ -2,6 +2,7 @@
 
 mod conformance;
 mod crates;
+mod dialect;
 mod documents;
 mod exceptions;
 mod modules;
@@ -20,7 +21,7 @@ use tree::Tree;
 pub(crate) const ABOUT: &str = "\
 Check the project rules that the compiler does not
 
-Crate dependencies, the purity of `contract`, sizes, forgotten files, forbidden words, odd
+Crate dependencies, the purity of `contract`, SQL that only SQLite has, sizes, forgotten files, forbidden words, odd
 phrases, machine paths, the lockfile budget, the form of documents, the tests that docs/conformance.md
 names. Every violation is listed with file and line.
 --verbose also lists files that are close to their limit.";
@@ -63,6 +64,7 @@ fn check_tree(tree: &Tree) -> Vec<Violation> {
         modules::check,
         words::check,
         phrases::check,
+        dialect::check,
         conformance::check,
         documents::decisions,
         documents::changelog,

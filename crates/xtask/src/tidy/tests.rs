@@ -350,3 +350,25 @@ fn an_exception_covers_its_place_and_must_be_needed() {
         ]
     );
 }
+
+#[test]
+fn words_of_sqlite_stay_in_its_directory() {
+    let code = |line: &str| format!("//! Rows by rowid.\nfn f() {{\n    {line}\n}}\n");
+    let said = |path: &str, line: &str| said(dialect::check, &[(path, &code(line))]);
+    let statement = "let sql = \"SELECT max(a, 2) FROM t WHERE rowid = ?1\";";
+    assert_eq!(said("crates/store/src/sqlite/seal.rs", statement), NOTHING);
+    assert_eq!(said("crates/store/src/sqlite.rs", statement), NOTHING);
+    assert_eq!(said("crates/ops/src/task.rs", statement), NOTHING);
+    assert_eq!(
+        said("crates/store/src/tasks.rs", statement),
+        ["crates/store/src/tasks.rs:3: `rowid` is only in SQLite; it belongs in store/src/sqlite [dialect]"]
+    );
+    for line in ["\"UPDATE t SET a = max(a, ?1)\";", "\"PRAGMA x\";", "\"json_set(a, '$.b', 1)\";"] {
+        assert_eq!(said("crates/store/src/tasks.rs", line).len(), 1, "{line}");
+    }
+    for line in
+        ["a.max(f(b, c));", "\"SELECT max(coalesce(a, 0)) FROM t\";", "\"INSERT INTO t VALUES (?1)\";"]
+    {
+        assert_eq!(said("crates/store/src/tasks.rs", line), NOTHING, "{line}");
+    }
+}

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::error::{Error, Result};
 use crate::events::{Event, NewEvent, Stream};
-use crate::tables_sqlite::Table;
+use crate::sqlite::tables::Table;
 use crate::whole_file::refuse_secret_name;
 use crate::{Store, Tx};
 use chains::Chain;

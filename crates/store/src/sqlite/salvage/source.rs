@@ -15,11 +15,10 @@ use super::chains::Anchor;
 use crate::error::{Error, Result};
 use crate::events::{self, Event, event_of};
 use crate::key::StoreKey;
-use crate::open::beside;
-use crate::seal::{SEALED_TABLES, StoredSeal, Sum};
+use crate::sqlite::seal::{SEALED_TABLES, StoredSeal, Sum};
+use crate::sqlite::tables::Table;
 use crate::sqlite::{self, APPLICATION_ID, Header};
-use crate::tables_sqlite::Table;
-use crate::whole_file;
+use crate::whole_file::{self, beside};
 
 /// The size of a page in every store.
 const PAGE_BYTES: u16 = 4096;

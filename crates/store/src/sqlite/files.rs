@@ -4,8 +4,8 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::open::{beside, directory};
 use crate::sqlite::APPLICATION_ID;
+use crate::whole_file::{beside, directory};
 
 /// Where SQLite's file format keeps the application id.
 const APPLICATION_ID_AT: usize = 68;

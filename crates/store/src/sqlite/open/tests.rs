@@ -1,8 +1,9 @@
 //! A store with an older schema is copied, then migrated once, no matter how many processes open it.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 
 use testkit::Scratch;
@@ -10,7 +11,7 @@ use testkit::Scratch;
 use super::*;
 
 /// The store as schema 1 wrote it. A later schema must still open it.
-const SCHEMA_1: &str = include_str!("../../tests/schema1.sql");
+const SCHEMA_1: &str = include_str!("../../../tests/schema1.sql");
 const NOW: Timestamp = Timestamp::from_millis(1_767_268_800_000);
 /// Schemas that do not exist yet.
 const ADDED: &str = "CREATE TABLE added (x INTEGER); INSERT INTO added SELECT count(*) FROM tasks;";

@@ -12,9 +12,8 @@ use rusqlite::{Connection, OpenFlags};
 use crate::Store;
 use crate::error::{Error, Result};
 use crate::held::Held;
-use crate::open::beside;
 use crate::sqlite::{self, Header};
-use crate::whole_file::copy as copy_file;
+use crate::whole_file::{beside, copy as copy_file};
 
 /// How the names of copies begin, in the directory for temporary files.
 const COPIES: &str = "writ-read-";

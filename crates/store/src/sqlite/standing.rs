@@ -7,8 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::open::beside;
-use crate::whole_file::WholeFile;
+use crate::whole_file::{WholeFile, beside, make_directory};
 use crate::{Store, StoreKey};
 
 /// Device and inode.
@@ -122,7 +121,7 @@ impl Store {
     /// Copies what this connection sees to `target`, also when its files have lost their names.
     pub fn rescue_to(&self, target: &Path) -> Result<()> {
         // The directory may have been moved away too.
-        crate::open::make_directory(target)?;
+        make_directory(target)?;
         let (whole, _) = WholeFile::begin(target, false)?;
         crate::sqlite::copy_from(&self.connection, whole.part())?;
         whole.finish()?;

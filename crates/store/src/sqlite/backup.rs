@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Error, Result};
-use crate::files::names_of;
+use crate::sqlite::files::names_of;
 use crate::sqlite::{self, Header};
 use crate::whole_file::{WholeFile, refuse_secret_name};
 use crate::{KeyOnce, Store, StoreKey, Verification, known_key};

@@ -10,23 +10,23 @@ use rusqlite::{Connection, OpenFlags};
 use crate::Store;
 use crate::error::Result;
 use crate::held::Held;
-use crate::open::beside;
 use crate::sqlite;
-use crate::tables_sqlite::Table;
+use crate::sqlite::tables::Table;
+use crate::whole_file::beside;
 
 /// How the names of staging files begin.
 const ENDING: &str = ".importing-";
 
-pub(super) struct Staging(Held);
+pub(crate) struct Staging(Held);
 
 impl Staging {
     /// An empty file. Removes those that killed imports left.
-    pub(super) fn new(store: &Path) -> Result<Self> {
+    pub(crate) fn new(store: &Path) -> Result<Self> {
         Held::file(&beside(store, ENDING)).map(Self)
     }
 
     /// The file as a store with the schema of this version and no rows. It need not survive a crash.
-    pub(super) fn open(&self) -> Result<Store> {
+    pub(crate) fn open(&self) -> Result<Store> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(self.0.path(), flags)?;
         sqlite::configure(&connection)?;
@@ -39,7 +39,7 @@ impl Staging {
 
 impl Store {
     /// Makes the rows of a staged store visible here, in one commit.
-    pub(super) fn take_over(&mut self, staging: &Staging, events_ever: i64) -> Result<()> {
+    pub(crate) fn take_over(&mut self, staging: &Staging, events_ever: i64) -> Result<()> {
         // As bytes: a path need not be UTF-8.
         let path = ToSqlOutput::Borrowed(ValueRef::Text(staging.0.path().as_os_str().as_bytes()));
         self.connection.execute("ATTACH ?1 AS staging", [path])?;

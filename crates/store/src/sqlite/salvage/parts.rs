@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use crate::StoreKey;
 use crate::error::{Error, Result};
 use crate::events::Event;
-use crate::files::UNCHAINED;
 use crate::held::Held;
-use crate::open::{beside, directory, private};
-use crate::whole_file::name_new;
+use crate::sqlite::files::UNCHAINED;
+use crate::whole_file::{beside, directory, make_directory, name_new, private};
 
 /// How the name of the directory begins, beside the new store: a rename must not leave the file system.
 const ENDING: &str = ".salvaging-";
@@ -25,7 +24,7 @@ impl Parts {
     /// Refused if the new store, or a file that belongs to it, exists.
     pub(super) fn new(into: &Path) -> Result<Self> {
         refuse_existing(into)?;
-        crate::open::make_directory(into)?;
+        make_directory(into)?;
         Ok(Self { into: into.to_owned(), held: Held::directory(&beside(into, ENDING))? })
     }
 

@@ -1,18 +1,16 @@
 //! Opens a store: creates it on first use, backs it up before a migration, and refuses files of other programs.
 
-use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use contract::domain::time::Timestamp;
 use rusqlite::Connection;
 
 use crate::error::{Error, Result};
-use crate::sqlite::{self, Header};
-use crate::standing::{Named, Standing};
-use crate::whole_file::refuse_secret_name;
-use crate::{Store, StoreKey, read_only};
+use crate::sqlite::standing::{Named, Standing};
+use crate::sqlite::{self, Header, read_only};
+use crate::whole_file::{beside, directory, make_directory, private, refuse_secret_name};
+use crate::{Store, StoreKey};
 
 /// The first schema with seals. A store gets its key when it is made or migrated to it, and never in silence later: a
 /// new key would make a forged store look genuine.
@@ -159,40 +157,6 @@ fn back_up(path: &Path, schema: usize, now: Timestamp) -> Result<()> {
     fs::File::open(directory(path)).and_then(|dir| dir.sync_all()).map_err(failed)
 }
 
-/// `path` with `ending` appended to its file name.
-pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(OsStr::new(ending));
-    PathBuf::from(name)
-}
-
-pub(crate) fn directory(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-/// Creates the directory if it is missing, readable by the user only.
-pub(crate) fn make_directory(path: &Path) -> Result<()> {
-    let directory = directory(path);
-    if directory.is_dir() {
-        return Ok(());
-    }
-    let missing = directory.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists());
-    let missing: Vec<&Path> = missing.collect();
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)
-        .map_err(|source| Error::Directory { path: directory.to_owned(), source })?;
-    // Sync the parents: a power cut must not lose the directory of a store that has answered. SQLite syncs only
-    // what is in the directory.
-    for made in missing {
-        let above = self::directory(made);
-        // A directory without read permission cannot be synced.
-        fs::File::open(above).and_then(|above| above.sync_all()).ok();
-    }
-    Ok(())
-}
-
 /// Creates the file if it is missing, readable by the user only.
 // An existing file is never opened here: closing it would drop the locks that SQLite holds on it in this process.
 fn make_file(path: &Path) -> Result<()> {
@@ -206,12 +170,6 @@ fn make_file(path: &Path) -> Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
         Err(source) => Err(Error::File { path: path.to_owned(), source }),
     }
-}
-
-pub(crate) fn private() -> fs::OpenOptions {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).mode(0o600);
-    options
 }
 
 #[cfg(test)]
