@@ -7,7 +7,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use contract::continuity::brief::{Program, ProgramName};
@@ -547,7 +547,7 @@ pub(crate) fn shim() -> ShimProgram {
     let program = PathBuf::from("/proc/self/exe");
     #[cfg(not(target_os = "linux"))]
     let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("writ"));
-    ShimProgram { program, args: vec![SHIM_WORD.into()], has_template: true }
+    ShimProgram { program, args: vec![SHIM_WORD.into()], has_template: true, store: OnceLock::new() }
 }
 
 /// A program of the user's, to be started here with the user's environment and known as ours.

@@ -34,6 +34,7 @@ pub fn find(programs: &[&str]) -> Option<Holder> {
                 // The agent is in this `/proc`, so it is where this process is.
                 within: own_namespaces(),
                 machine: String::new(),
+                store: None,
             };
             return Some(Holder { program: program.to_owned(), process });
         }

@@ -53,6 +53,7 @@ pub(crate) fn drive_through(
     id: &RunId,
     observer: &mut dyn Observer,
 ) -> Result<Ending> {
+    settings.launcher.work_for(&cx.store_file()?);
     let owner = settings.launcher.owner();
     let caller = engine_caller();
     let mut is_reported = false;
@@ -201,7 +202,7 @@ fn records(parts: &mut EngineParts<'_>, run: &Run) -> Result<Vec<LayerPayload>> 
 pub fn probe(owner: &Owner) -> Liveness {
     let own = supervisor::own_identity();
     let alive = if owner.boot_id == whereabouts(&own) {
-        let identity = OwnerIdentity { pid: owner.pid, start_time: owner.start_time, boot_id: own.boot_id };
+        let identity = OwnerIdentity::process(owner.pid, owner.start_time, own.boot_id);
         Some(supervisor::is_alive(&identity))
     } else {
         match owner.boot_id.split_once(' ') {
@@ -227,6 +228,7 @@ pub(crate) fn identity() -> Owner {
         boot_id: whereabouts(&own),
         within,
         machine: supervisor::machine(),
+        store: None,
     }
 }
 

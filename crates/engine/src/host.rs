@@ -15,7 +15,7 @@ use contract::domain::id::{Attempt, Id};
 use contract::domain::pins::Digests;
 use contract::domain::policy::Policy;
 use contract::domain::principal::Action;
-use contract::domain::process::Remains;
+use contract::domain::process::{Remains, StoreFile};
 use contract::domain::retention::Retention;
 use contract::domain::rollback::{Direction, FileResult};
 use contract::domain::run::{Owner, Run, RunId};
@@ -300,6 +300,10 @@ impl Host for LocalHost {
         self.launcher.probe(owner)
     }
 
+    fn work_for(&self, store: &StoreFile) {
+        self.launcher.work_for(store);
+    }
+
     fn settle(&self, owner: &Owner) -> Remains {
         self.launcher.settle(owner)
     }
@@ -313,7 +317,7 @@ impl Host for LocalHost {
     }
 
     fn writers_of(&self, store: &Path) -> Vec<Owner> {
-        crate::supervisor::writers_of(store)
+        crate::supervisor::writers_of(store, self.launcher.store())
     }
 
     fn installation(&self, store: &Path) -> Installation {

@@ -7,7 +7,7 @@ mod supervised;
 use std::error::Error;
 use std::time::Duration;
 
-use contract::domain::process::Remains;
+use contract::domain::process::{Remains, StoreFile};
 use contract::domain::run::Owner;
 use ops::run::Liveness;
 
@@ -19,6 +19,14 @@ pub use supervised::sandbox_here;
 
 /// Starts processes for an engine, and tells it about other engines.
 pub trait Launcher: Send + Sync {
+    /// Names the store that the children are started for. Only the first one counts.
+    fn work_for(&self, _store: &StoreFile) {}
+
+    /// The store that the children are started for, once it is known.
+    fn store(&self) -> Option<&StoreFile> {
+        None
+    }
+
     /// The process that starts the children. It is part of their marks.
     fn identity(&self) -> OwnerIdentity;
 
@@ -47,7 +55,7 @@ pub trait Launcher: Send + Sync {
         0
     }
 
-    /// Ends the children of engines that died. Those of living engines stay.
+    /// Ends the children of engines of this store that died. Those of living engines stay.
     fn end_leftovers(&self);
 
     /// A clock that never goes back, for deadlines. It stands still while this process and its children are stopped.

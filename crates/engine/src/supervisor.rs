@@ -30,11 +30,12 @@ use std::ffi::OsString;
 use std::io::{self, PipeWriter};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use contract::domain::network::Visit;
+use contract::domain::process::StoreFile;
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Signal, WaitStatus};
@@ -65,6 +66,8 @@ pub struct ShimProgram {
     pub args: Vec<OsString>,
     /// Whether it knows how to be a template, of which all shims but the first are copies.
     pub has_template: bool,
+    /// The store that it starts shims for.
+    pub store: OnceLock<StoreFile>,
 }
 
 /// What an executor does, in the order it happens. `Gone`, `Fault` or `Lost` comes once and last, and by then

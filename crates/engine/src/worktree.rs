@@ -17,6 +17,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use contract::domain::limits;
+use contract::domain::process::StoreFile;
 use contract::domain::worktree::{MergeConflict, WorktreeRecord, part_name};
 
 use crate::git;
@@ -166,6 +167,8 @@ pub struct Worktree {
     pub conflict_tasks: Vec<String>,
     /// It is being made, or its engine died meanwhile: nothing has run in it.
     is_unfinished: bool,
+    /// The store that used it last. Records of earlier versions have none.
+    store: Option<StoreFile>,
 }
 
 /// The commit that was merged, and the files of the clone then: checks may have left some.
@@ -190,6 +193,8 @@ struct Written {
     conflict_tasks: Vec<String>,
     #[serde(default)]
     unfinished: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    store: Option<StoreFile>,
 }
 
 impl Worktree {
@@ -198,17 +203,17 @@ impl Worktree {
         let bytes = crate::regular_file::read(&path, RECORD_BYTES_MAX).map_err(io("read", &path))?;
         let written: Written = serde_json::from_slice(&bytes)
             .map_err(|error| Fault::Damaged(format!("{} is damaged: {error}", path.display())))?;
-        let Written { worktree: record, landed, underway, judged, conflict_tasks, unfinished } = written;
+        let Written { worktree: record, landed, underway, judged, conflict_tasks, unfinished, store } = written;
         let (directory, is_unfinished) = (directory.to_owned(), unfinished);
-        Ok(Self { directory, record, landed, underway, judged, conflict_tasks, is_unfinished })
+        Ok(Self { directory, record, landed, underway, judged, conflict_tasks, is_unfinished, store })
     }
 
     /// Replaces the record in one step.
     fn write(&self) -> Result<(), Fault> {
         let (worktree, landed, underway) = (self.record.clone(), self.landed.clone(), self.underway.clone());
         let (judged, unfinished) = (self.judged.clone(), self.is_unfinished);
-        let conflict_tasks = self.conflict_tasks.clone();
-        let written = Written { worktree, landed, underway, judged, conflict_tasks, unfinished };
+        let (conflict_tasks, store) = (self.conflict_tasks.clone(), self.store.clone());
+        let written = Written { worktree, landed, underway, judged, conflict_tasks, unfinished, store };
         let bytes = serde_json::to_vec_pretty(&written).expect("BUG: a record has a JSON form");
         let path = self.directory.join(RECORD);
         let new = self.directory.join(NEW_RECORD);
@@ -220,6 +225,22 @@ impl Worktree {
             fs::File::open(&self.directory)?.sync_all()
         };
         write().map_err(io("write", &path))
+    }
+
+    /// Whether the store that used it last is another one, or another copy of the file.
+    fn is_of_another_store(&self, runner: &git::Runner<'_>) -> bool {
+        let own = runner.launcher.store();
+        self.store.as_ref().zip(own).is_some_and(|(recorded, own)| !own.is_recorded_as(recorded))
+    }
+
+    /// Notes that this store uses it.
+    fn adopt(&mut self, runner: &git::Runner<'_>) -> Result<(), Fault> {
+        let own = runner.launcher.store();
+        if own.is_none() || self.store.as_ref() == own {
+            return Ok(());
+        }
+        self.store = own.cloned();
+        self.write()
     }
 
     /// Notes a task that was created because the work could not be merged.

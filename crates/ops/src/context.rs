@@ -11,7 +11,7 @@ use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::Minter;
 use contract::domain::limits;
 use contract::domain::principal::Principal;
-use contract::domain::process::Holder;
+use contract::domain::process::{Holder, StoreFile};
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::task::NewClaim;
 use contract::domain::time::{Clock, Now};
@@ -171,7 +171,11 @@ impl Context {
 
     /// Opens the store at `path`, making it on first use.
     pub fn open(path: &Path, clock: SharedClock, ids: Box<dyn Minter>, host: Rc<dyn Host>) -> Result<Self> {
-        let store = Store::open(path, clock.now().at)?;
+        let mut store = Store::open(path, clock.now().at)?;
+        // A damaged store can still be read and verified.
+        if let Ok(file) = store.file() {
+            host.work_for(&file);
+        }
         Ok(Self { store, clock, ids, run_as_written: None, host })
     }
 
@@ -179,6 +183,11 @@ impl Context {
     /// no earlier event confirms is not deleted.
     pub fn is_one_call(&self) {
         self.store.use_witness(Witness::Whole(None));
+    }
+
+    /// The store's id and file.
+    pub fn store_file(&mut self) -> Result<StoreFile> {
+        Ok(self.store.file()?)
     }
 
     /// The machine, for verbs that look at it between their transactions. Borrows the whole context, so that it

@@ -19,7 +19,7 @@ use contract::domain::id::{Attempt, Id};
 use contract::domain::pins::Digests;
 use contract::domain::policy::Policy;
 use contract::domain::principal::Action;
-use contract::domain::process::Remains;
+use contract::domain::process::{Remains, StoreFile};
 use contract::domain::retention::Retention;
 use contract::domain::rollback::{Direction, FileResult};
 use contract::domain::run::{Owner, RunId};
@@ -107,6 +107,8 @@ pub trait Host {
     fn read_worklog(&self, root: &str, path: &str) -> Result<Option<Vec<u8>>>;
     /// Writes files of an audit trail. Says how many.
     fn write_audit(&self, batch: &AuditBatch<'_>) -> Result<usize>;
+    /// Names the store that calls are about, which tells its processes from those of a copy.
+    fn work_for(&self, _store: &StoreFile) {}
     /// Whether the process that owns a run or holds a claim is alive.
     fn liveness(&self, owner: &Owner) -> Liveness;
     /// Ends what a dead engine left behind, and says what is left of it. Nothing of a living one is touched.

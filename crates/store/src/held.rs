@@ -1,7 +1,7 @@
 //! Temporary files and directories, locked while they are used: what a killed process left is recognized and removed.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use rustix::fs::{FlockOperation, OFlags};
 
 use crate::error::{Error, Result};
 use crate::key::hex;
-use crate::whole_file::{beside, directory, private};
+use crate::whole_file::{beside, directory, private, random};
 
 /// How often another name is tried.
 const NAMES_MAX: usize = 16;
@@ -47,7 +47,7 @@ impl Held {
         remove_leftovers(start);
         let failed = |source| Error::Output { path: start.to_owned(), source };
         for _ in 0..NAMES_MAX {
-            let path = beside(start, &random().map_err(failed)?);
+            let path = beside(start, &hex(&random::<RANDOM_BYTES>().map_err(failed)?));
             match make(&path, kind).and_then(|()| locked(&path)) {
                 Ok(Some(lock)) => return Ok(Self { path, _lock: lock }),
                 // Another process took it for a leftover before it was locked.
@@ -93,12 +93,6 @@ fn locked(path: &Path) -> io::Result<Option<fs::File>> {
     }
     let still = fs::symlink_metadata(path)?;
     Ok((still.dev() == found.dev() && still.ino() == found.ino()).then_some(file))
-}
-
-fn random() -> io::Result<String> {
-    let mut bytes = [0; RANDOM_BYTES];
-    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(hex(&bytes))
 }
 
 /// Removes what nobody holds any more.

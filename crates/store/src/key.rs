@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 use sha2::Sha256;
 
 use crate::error::{Error, Result};
-use crate::whole_file::{beside, directory, private};
+use crate::whole_file::{beside, directory, private, random};
 
 const KEY_BYTES: usize = 32;
 /// Bits of the mode that let others than the owner use the file.
@@ -147,8 +147,7 @@ fn make(path: &Path) -> io::Result<()> {
     // Two threads of one process may make a key as well.
     let number = MADE.fetch_add(1, Ordering::Relaxed);
     let part = beside(path, &format!(".part-{}-{number}", std::process::id()));
-    let mut bytes = [0; KEY_BYTES];
-    fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    let bytes: [u8; KEY_BYTES] = random()?;
     // A part that a killed process left behind is not ours.
     fs::remove_file(&part).ok();
     let made = private().create_new(true).open(&part).and_then(|mut file| {

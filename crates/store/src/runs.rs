@@ -78,7 +78,7 @@ impl Tx<'_> {
     /// The runs that tasks of this run started and that have not ended. All of them: each has to be ended with it.
     pub fn unended_children(&self, parent: &RunId) -> Result<Vec<Run>> {
         let sql = format!(
-            "SELECT {COLUMNS} FROM runs WHERE asked ->> '$.parent_run' = ?1
+            "SELECT {COLUMNS} FROM runs WHERE asked ->> 'parent_run' = ?1
              AND state IN ('submitted', 'running', 'stopped') ORDER BY id"
         );
         let mut statement = self.prepare(&sql)?;
@@ -124,7 +124,7 @@ impl Tx<'_> {
     /// The ids of the newest runs, each with its workspace, newest first. Reads only the index.
     pub fn newest_runs(&self, limit: usize) -> Result<Vec<NewestRun>> {
         let mut statement = self.prepare(
-            "SELECT id, workspace, asked ->> '$.parent_run' IS NOT NULL FROM runs
+            "SELECT id, workspace, asked ->> 'parent_run' IS NOT NULL FROM runs
              ORDER BY created_at DESC, id DESC LIMIT ?1",
         )?;
         let run =

@@ -4,6 +4,7 @@
 mod backup;
 pub(crate) mod failure;
 mod files;
+mod identity;
 mod memory_search;
 mod open;
 #[cfg(test)]
@@ -51,6 +52,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/sqlite/0009_sessions.sql"),
     include_str!("../migrations/sqlite/0010_limit_windows.sql"),
     include_str!("../migrations/sqlite/0011_children.sql"),
+    include_str!("../migrations/sqlite/0012_store_id.sql"),
 ];
 
 /// The state of a file before we change it.

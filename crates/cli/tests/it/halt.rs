@@ -117,6 +117,31 @@ fn a_halt_ends_engines_loops_and_workers_with_everything_that_they_started() {
 }
 
 #[test]
+fn a_copy_of_the_store_neither_ends_the_originals_engine_nor_waits_for_it() {
+    let cli = Cli::writ().env("WRIT_AGENT", "ann");
+    let person = decisions::token(&cli);
+    let (writ, run) = working(&cli, "one", "off");
+    let copy = cli.scratch().join("copy.db");
+    cli.run(["backup", copy.to_str().unwrap()]).success();
+    let in_copy = |words: &[&str]| {
+        let words = [words, &["--db-path", copy.to_str().unwrap(), "--output", "json"]].concat();
+        cli.call(words).env("WRIT_TOKEN", &person).run()
+    };
+    let halted = in_copy(&["halt", "--reason", "enough"]).success().json();
+    let remains: Vec<&Value> =
+        halted["data"]["processes"].as_array().unwrap().iter().map(|process| &process["remains"]).collect();
+    assert_eq!(remains, ["gone"], "{halted}");
+    assert!(process::is_running(writ.pid()));
+    in_copy(&["resume-all"]).success();
+    std::fs::write(cli.project().join("one-go"), "").unwrap();
+    in_copy(&["run", "--continue", &run]).success();
+    writ.wait().success();
+    assert_eq!(RunView::of(&cli, &run).state, "done");
+    assert_eq!(file(&cli, "one.txt").matches("begun").count(), 2, "the copy ran the task itself");
+    audit_is_clean(&cli);
+}
+
+#[test]
 fn while_writ_is_halted_work_is_refused_and_reading_canceling_and_decisions_are_not() {
     let cli = Cli::writ().env("WRIT_AGENT", "ann");
     let person = decisions::token(&cli);

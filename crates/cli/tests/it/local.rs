@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use contract::continuity::brief::{Program, ProgramName};
@@ -123,6 +123,7 @@ fn shim() -> ShimProgram {
         program: env!("CARGO_BIN_EXE_writ").into(),
         args: vec!["__shim".into()],
         has_template: true,
+        store: OnceLock::new(),
     }
 }
 

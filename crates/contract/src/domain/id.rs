@@ -45,6 +45,8 @@ kinds! {
     Approval = "approval";
     /// A token that a person created for a program.
     AccessToken = "token";
+    /// One store. A copy of its file keeps it; an import and a salvage make another.
+    DataStore = "store";
 }
 
 /// An id of one kind, such as `task_01j…`.

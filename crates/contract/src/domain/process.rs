@@ -17,6 +17,24 @@ pub struct ProcessIdentity {
     /// The machine, whatever its boot; empty where it has no name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub machine: String,
+    /// The store that an engine works for. Records of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<StoreFile>,
+}
+
+/// A store and the file that it is in. A copy of the file has the same id, and another device or inode.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct StoreFile {
+    pub id: String,
+    pub device: u64,
+    pub inode: u64,
+}
+
+impl StoreFile {
+    /// Whether a record that outlives a restart is about this file. Devices may have other numbers after a restart.
+    pub fn is_recorded_as(&self, recorded: &StoreFile) -> bool {
+        self.id == recorded.id && self.inode == recorded.inode
+    }
 }
 
 /// A pid namespace, known by its first process: when that process is gone, so is everything in the namespace.

@@ -7,12 +7,13 @@ mod escape;
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
-use std::sync::mpsc;
+use std::sync::{OnceLock, mpsc};
 
 use contract::domain::confinement::Namespace;
-use contract::domain::id::Id;
+use contract::domain::id::{DataStore, Id};
+use contract::domain::process::StoreFile;
 use engine::launcher::Launcher;
-use engine::supervisor::{self, LaunchSpec, Marker, Report, ShimProgram, Supervisor};
+use engine::supervisor::{self, LaunchSpec, Marker, OwnerIdentity, Report, ShimProgram, Supervisor};
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
@@ -40,7 +41,7 @@ fn tell_ancestor(words: &[OsString]) -> ExitCode {
 
 /// `identity`: prints how a store would record this process, and works until killed.
 fn tell_identity() -> ExitCode {
-    let shim = ShimProgram { program: "none".into(), args: Vec::new(), has_template: false };
+    let shim = ShimProgram { program: "none".into(), args: Vec::new(), has_template: false, store: OnceLock::new() };
     let own = serde_json::to_string(&shim.owner()).expect("an owner is JSON");
     writeln!(io::stdout(), "{own}").ok();
     loop {
@@ -49,20 +50,28 @@ fn tell_identity() -> ExitCode {
 }
 
 /// `owner on|off TOKEN SCRIPT...`: starts one executor per shell script, tells their shims' pids and what is in
-/// force, and works until killed. The first word selects whether they get namespaces of their own. An executor's `$0` is the token; the attempt
-/// is named after it.
+/// force, and works until killed. The first word selects whether they get namespaces of their own, and after a `/` the
+/// inode of the store that it works for. An executor's `$0` is the token; the attempt is named after it.
 fn own(words: &[OsString]) -> ExitCode {
     supervisor::become_subreaper().expect("a subreaper");
     let [namespace, token, scripts @ ..] = words else { return ExitCode::from(2) };
-    let namespace = namespace.to_str().and_then(Namespace::parse).expect("on or off");
+    let namespace = namespace.to_str().expect("text");
+    let (namespace, inode) = namespace.split_once('/').unwrap_or((namespace, ""));
+    let namespace = Namespace::parse(namespace).expect("on or off");
+    let store = inode.parse().ok().map(|inode| StoreFile {
+        id: Id::<DataStore>::from_bits(1).to_string(),
+        device: 1,
+        inode,
+    });
     let text = token.to_str().expect("a number");
     let attempt = Id::from_bits(text.parse().expect("a number"));
     let program = std::env::current_exe().expect("this program's path");
-    let shim = ShimProgram { program, args: vec!["shim".into(), token.clone()], has_template: false };
+    let shim = ShimProgram { program, args: vec!["shim".into(), token.clone()], has_template: false, store: OnceLock::new() };
     let (sender, started) = mpsc::channel();
     let mut handles = Vec::new();
     for script in scripts {
-        let marker = Marker { attempt: Id::clone(&attempt), owner: supervisor::own_identity() };
+        let owner = OwnerIdentity { store: store.clone(), ..supervisor::own_identity() };
+        let marker = Marker { attempt: Id::clone(&attempt), owner };
         let argv = vec!["/bin/sh".into(), "-c".into(), script.clone(), token.clone()];
         let mut spec = LaunchSpec::new(argv, "/".into(), marker);
         spec.env.insert("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into());

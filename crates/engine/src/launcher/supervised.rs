@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use contract::domain::confinement::NetworkUse;
 use contract::domain::id::Id;
-use contract::domain::process::Remains;
+use contract::domain::process::{Remains, StoreFile};
 use contract::domain::run::Owner;
 use ops::run::Liveness;
 
@@ -32,32 +32,40 @@ static GROUPS: AtomicUsize = AtomicUsize::new(0);
 static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 impl Launcher for ShimProgram {
+    fn work_for(&self, store: &StoreFile) {
+        self.store.get_or_init(|| store.clone());
+    }
+
+    fn store(&self) -> Option<&StoreFile> {
+        self.store.get()
+    }
+
     fn identity(&self) -> OwnerIdentity {
-        supervisor::own_identity()
+        OwnerIdentity { store: self.store().cloned(), ..supervisor::own_identity() }
     }
 
     fn owner(&self) -> Owner {
-        crate::drive::identity()
+        Owner { store: self.store().cloned(), ..crate::drive::identity() }
     }
 
     fn probe(&self, owner: &Owner) -> Liveness {
-        crate::drive::probe(owner)
+        if self.is_of_another_store(owner) { Liveness::Dead } else { crate::drive::probe(owner) }
     }
 
     fn settle(&self, engine: &Owner) -> Remains {
-        supervisor::settle(engine)
+        if self.is_of_another_store(engine) { Remains::Gone } else { supervisor::settle(engine) }
     }
 
     fn look_at(&self, engine: &Owner) -> Remains {
-        supervisor::look_at(engine)
+        if self.is_of_another_store(engine) { Remains::Gone } else { supervisor::look_at(engine) }
     }
 
     fn pid_here(&self, engine: &Owner) -> Option<u32> {
-        supervisor::pid_here(engine)
+        if self.is_of_another_store(engine) { None } else { supervisor::pid_here(engine) }
     }
 
     fn end_engine(&self, engine: &Owner) -> Remains {
-        supervisor::end_engine(engine)
+        if self.is_of_another_store(engine) { Remains::Gone } else { supervisor::end_engine(engine) }
     }
 
     fn paused_ms(&self) -> i64 {
@@ -65,7 +73,7 @@ impl Launcher for ShimProgram {
     }
 
     fn end_leftovers(&self) {
-        supervisor::reap_leftovers(|_| true);
+        supervisor::reap_leftovers(|marker| marker.owner.may_work_for(self.store()));
     }
 
     fn monotonic_ms(&self) -> i64 {
@@ -98,6 +106,13 @@ impl Launcher for ShimProgram {
             sender,
             reports,
         })
+    }
+}
+
+impl ShimProgram {
+    /// Whether a record names an engine of another store: this one is a copy of its file.
+    fn is_of_another_store(&self, engine: &Owner) -> bool {
+        engine.store.is_some() && self.store().is_some_and(|own| engine.store.as_ref() != Some(own))
     }
 }
 

@@ -175,6 +175,7 @@ pub(crate) fn attempt(state: AttemptState, message: &str) -> Attempt {
                 boot_id: "boot-1".to_owned(),
                 within: Vec::new(),
                 machine: String::new(),
+                store: None,
             },
         },
         state,

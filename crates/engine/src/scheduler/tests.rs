@@ -99,6 +99,7 @@ fn a_repetition_waits_for_the_longer_of_the_plan_and_the_executor() {
                 boot_id: "b".to_owned(),
                 within: Vec::new(),
                 machine: String::new(),
+                store: None,
             },
         },
         state: AttemptState::Failed,

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use contract::domain::id::{Attempt, Id};
+use contract::domain::id::{Attempt, DataStore, Id};
+use contract::domain::process::StoreFile;
 use serde::{Deserialize, Serialize};
 
 /// The environment variable that holds the mark. It is inherited by everything an executor starts.
@@ -27,9 +28,29 @@ pub struct OwnerIdentity {
     /// In clock ticks since boot.
     pub start_time: u64,
     pub boot_id: String,
+    /// The store that it works for. Marks of earlier versions, and of commands without a store, have none.
+    pub store: Option<StoreFile>,
 }
 
-/// Printed as `<attempt id>:<owner pid>:<owner start time>:<boot id>`.
+impl OwnerIdentity {
+    /// A process, whatever store it works for.
+    pub fn process(pid: u32, start_time: u64, boot_id: String) -> Self {
+        Self { pid, start_time, boot_id, store: None }
+    }
+
+    /// Whether both are the same process.
+    pub fn is(&self, other: &OwnerIdentity) -> bool {
+        self.pid == other.pid && self.start_time == other.start_time && self.boot_id == other.boot_id
+    }
+
+    /// Whether it works for this store, as far as its mark says.
+    pub fn may_work_for(&self, store: Option<&StoreFile>) -> bool {
+        self.store.is_none() || store.is_none() || self.store.as_ref() == store
+    }
+}
+
+/// Printed as `<attempt id>:<owner pid>:<owner start time>:<boot id>`, and `:<store id>:<device>:<inode>` if the owner works
+/// for a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marker {
     pub attempt: Id<Attempt>,
@@ -53,17 +74,28 @@ impl Marker {
         let boot_id = part()?;
         let is_boot_id = (1..=BOOT_ID_CHARS_MAX).contains(&boot_id.len())
             && boot_id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        let boot_id = boot_id.to_owned();
+        let store = parts.next().map(|id| store_file(id, &mut parts).ok_or(InvalidMarker)).transpose()?;
         if !is_boot_id || parts.next().is_some() {
             return Err(InvalidMarker);
         }
-        Ok(Self { attempt, owner: OwnerIdentity { pid, start_time, boot_id: boot_id.to_owned() } })
+        Ok(Self { attempt, owner: OwnerIdentity { pid, start_time, boot_id, store } })
     }
+}
+
+fn store_file<'m>(id: &str, parts: &mut impl Iterator<Item = &'m str>) -> Option<StoreFile> {
+    let id = Id::<DataStore>::parse(id).ok()?.to_string();
+    Some(StoreFile { id, device: parts.next()?.parse().ok()?, inode: parts.next()?.parse().ok()? })
 }
 
 impl fmt::Display for Marker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let OwnerIdentity { pid, start_time, boot_id } = &self.owner;
-        write!(f, "{}:{pid}:{start_time}:{boot_id}", self.attempt)
+        let OwnerIdentity { pid, start_time, boot_id, store } = &self.owner;
+        write!(f, "{}:{pid}:{start_time}:{boot_id}", self.attempt)?;
+        match store {
+            Some(StoreFile { id, device, inode }) => write!(f, ":{id}:{device}:{inode}"),
+            None => Ok(()),
+        }
     }
 }
 

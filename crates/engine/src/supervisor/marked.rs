@@ -113,7 +113,7 @@ pub(super) fn trace_of(process: &Process, engine: &OwnerIdentity) -> Trace {
         return Trace::None;
     }
     match read_mark(*process) {
-        Some(marked) if marked.marker.owner == *engine => return Trace::Marked,
+        Some(marked) if marked.marker.owner.is(engine) => return Trace::Marked,
         Some(_) => return Trace::None,
         None => {}
     }

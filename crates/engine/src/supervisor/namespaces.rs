@@ -63,7 +63,7 @@ pub fn is_alive_inside(process: &ProcessIdentity, namespace: &str) -> Option<boo
     let own = marked::own_pid_namespace()?;
     let init = process.within.iter().find(|init| init.outside == own)?;
     let boot_id = reap::boot_id();
-    let init = OwnerIdentity { pid: init.pid, start_time: init.start_time, boot_id };
+    let init = OwnerIdentity::process(init.pid, init.start_time, boot_id);
     // The namespace is gone, and so is everything that was in it.
     if !reap::is_alive(&init) {
         return Some(false);
@@ -76,7 +76,7 @@ pub(super) fn remains_inside(engine: &ProcessIdentity, namespace: &str) -> Remai
     let Some(own) = marked::own_pid_namespace() else { return Remains::Unseen };
     let Some(init) = engine.within.iter().find(|init| init.outside == own) else { return Remains::Unseen };
     let boot_id = reap::boot_id();
-    if !reap::is_alive(&OwnerIdentity { pid: init.pid, start_time: init.start_time, boot_id }) {
+    if !reap::is_alive(&OwnerIdentity::process(init.pid, init.start_time, boot_id)) {
         return Remains::Gone;
     }
     match find_inside(engine, namespace) {

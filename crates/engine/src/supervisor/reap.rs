@@ -44,11 +44,11 @@ pub fn own_identity() -> OwnerIdentity {
     }
     match process_table::read(pid) {
         Some(process) => {
-            let own = OwnerIdentity { pid, start_time: process.start_time, boot_id: boot_id() };
+            let own = OwnerIdentity::process(pid, process.start_time, boot_id());
             known.insert(own).clone()
         }
         // Half an identity would look like that of somebody dead.
-        None => OwnerIdentity { pid, start_time: 0, boot_id: UNNAMED_BOOT.to_owned() },
+        None => OwnerIdentity::process(pid, 0, UNNAMED_BOOT.to_owned()),
     }
 }
 
@@ -87,7 +87,7 @@ pub fn end_all_of(owner: &OwnerIdentity) -> Result<Reaped, OwnerLives> {
     if is_alive(owner) {
         return Err(OwnerLives { owner: owner.clone() });
     }
-    Ok(reap_leftovers(|marker| &marker.owner == owner))
+    Ok(reap_leftovers(|marker| marker.owner.is(owner)))
 }
 
 /// Ends what a shim left behind when it was killed: all of its session, all that carries the mark, and the

@@ -33,7 +33,7 @@ pub fn look_at(engine: &ProcessIdentity) -> Remains {
 fn judge(engine: &ProcessIdentity, when_dead: impl Fn(&OwnerIdentity) -> Remains) -> Remains {
     let own = reap::own_identity();
     if engine.boot_id == whereabouts(&own) {
-        let identity = OwnerIdentity { pid: engine.pid, start_time: engine.start_time, boot_id: own.boot_id };
+        let identity = OwnerIdentity::process(engine.pid, engine.start_time, own.boot_id);
         return standing(&identity).unwrap_or_else(|| when_dead(&identity));
     }
     if let Some((boot_id, namespace)) = engine.boot_id.split_once(' ')
@@ -88,7 +88,7 @@ fn seen(engine: &ProcessIdentity) -> Option<Process> {
 /// Ends what a dead engine left in a namespace that stays. Its marks have the pid that it had inside.
 #[expect(clippy::disallowed_methods, reason = "other people's children tell nobody here when they end")]
 fn end_marked(engine: &ProcessIdentity, boot_id: String) -> Remains {
-    let identity = OwnerIdentity { pid: engine.pid, start_time: engine.start_time, boot_id };
+    let identity = OwnerIdentity::process(engine.pid, engine.start_time, boot_id);
     let deadline = Instant::now() + KILL_DEADLINE;
     while look(&identity).is_none() && Instant::now() < deadline {
         for process in process_table::snapshot() {
@@ -144,7 +144,7 @@ fn standing(engine: &OwnerIdentity) -> Option<Remains> {
 }
 
 fn end_all_of(engine: &OwnerIdentity) -> Remains {
-    let reaped = reap::reap_leftovers(|marker| marker.owner == *engine);
+    let reaped = reap::reap_leftovers(|marker| marker.owner.is(engine));
     if reaped.survivors == 0 && has_nothing_left(engine) { Remains::Gone } else { Remains::Left }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -47,6 +47,7 @@ impl World {
                 program: PathBuf::from("/nonexistent/shim"),
                 args: Vec::new(),
                 has_template: false,
+                store: OnceLock::new(),
             }),
             executors: Executors::built_in(),
             archive: EngineArchive {
@@ -121,7 +122,7 @@ impl World {
 }
 
 fn open(store: &TempStore, seed: u64) -> Context {
-    let shim = ShimProgram { program: PathBuf::from("/nowhere"), args: Vec::new(), has_template: false };
+    let shim = ShimProgram { program: PathBuf::from("/nowhere"), args: Vec::new(), has_template: false, store: OnceLock::new() };
     let host = LocalHost { launcher: Arc::new(shim), door: Box::new(PlainDoor) };
     let ids = Box::new(SeededIds::new(seed));
     Context::open(&store.path(), Arc::new(store.clock()), ids, Rc::new(host)).unwrap()

@@ -79,9 +79,12 @@ impl Worktrees {
         Ok(trash.is_some())
     }
 
-    /// Takes a clone away if its work is in the workspace, or it has none. Returns where it is now, to be deleted. The lock
+    /// Takes a clone away if its work is in the workspace, or it has none, and no other store used it last. Returns where it is now, to be deleted. The lock
     /// on clones is held.
     fn discard_merged(&self, runner: &Runner<'_>, clone: &Worktree) -> Result<Option<PathBuf>, Fault> {
+        if clone.is_of_another_store(runner) {
+            return Ok(None);
+        }
         match clone.standing(runner) {
             Standing::Empty | Standing::Merged => {}
             Standing::Unmerged { .. } | Standing::Unknown { .. } => return Ok(None),

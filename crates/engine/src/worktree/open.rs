@@ -37,7 +37,8 @@ impl Worktrees {
         let directory = directory_of(root, order.run.as_str(), order.name);
         self.settle(runner, order.workspace)?;
         super::keep::private_directory(root)?;
-        if let Some((known, hold)) = self.hold_known(runner, &directory)? {
+        if let Some((mut known, hold)) = self.hold_known(runner, &directory)? {
+            known.adopt(runner)?;
             known.unlock()?;
             known.move_back(runner)?;
             return Ok((known, hold));
@@ -91,6 +92,7 @@ impl Worktrees {
             judged: None,
             conflict_tasks: Vec::new(),
             is_unfinished: true,
+            store: runner.launcher.store().cloned(),
         };
         // Nothing has run in it: it is what is left of an engine that died here.
         if clone.directory.exists() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use contract::domain::limits;
 use contract::domain::policy::Policy;
@@ -104,7 +104,7 @@ impl Bench {
 }
 
 fn shim() -> ShimProgram {
-    ShimProgram { program: PROGRAM.into(), args: vec!["shim".into()], has_template: true }
+    ShimProgram { program: PROGRAM.into(), args: vec!["shim".into()], has_template: true, store: OnceLock::new() }
 }
 
 fn open(store: &TempStore, seed: u64) -> Context {

@@ -66,7 +66,7 @@ fn a_launch_that_makes_no_sense_is_refused_before_anything_starts() {
 fn a_program_that_is_no_shim_is_noticed() {
     let token = fresh_token();
     let start = |program: &str, reports: std::sync::mpsc::Sender<Report>| {
-        let shim = ShimProgram { program: program.into(), args: Vec::new(), has_template: false };
+        let shim = ShimProgram { program: program.into(), args: Vec::new(), has_template: false, store: std::sync::OnceLock::new() };
         Supervisor::start(&shim, script(&token, "true"), move |report| reports.send(report).unwrap())
     };
     let (sender, _reports) = std::sync::mpsc::channel();
@@ -102,6 +102,7 @@ fn a_signal_for_the_whole_group_that_hits_a_starting_shim_only_costs_that_shim()
             program: "/bin/sh".into(),
             args: vec!["-c".into(), text.into()],
             has_template: false,
+            store: std::sync::OnceLock::new(),
         };
         let (sender, reports) = std::sync::mpsc::channel();
         let handle =

@@ -2,6 +2,7 @@
 
 use contract::domain::confinement::Namespace;
 use contract::domain::id::Id;
+use contract::domain::process::StoreFile;
 use engine::supervisor::{self, MarkedProcess, Marker, OwnerIdentity, Reaped, Role};
 use testkit::process::signal;
 use testkit::{Signal, eventually};
@@ -64,6 +65,24 @@ fn one_dead_owner_can_be_reaped_by_its_identity() {
         assert_eq!(alive(&owner.token), []);
         reaped
     });
+}
+
+#[test]
+fn leftovers_of_a_store_are_not_those_of_its_copy() {
+    for (own, copy) in [(44, 45), (45, 44)] {
+        until_ended(2, || {
+            let mut owner = Owner::of_store(own, &["sleep $0; :"]);
+            let identity = identity_of(&mut owner, 2);
+            die_together(&mut owner);
+            let left = alive(&owner.token).len();
+            let copied = StoreFile { inode: copy, ..identity.store.clone().unwrap() };
+            let of_copy = |marker: &Marker| marker.owner.may_work_for(Some(&copied));
+            assert_eq!(supervisor::reap_leftovers(|marker| is_of(&owner)(marker) && of_copy(marker)), Reaped::default());
+            assert_eq!(alive(&owner.token).len(), left);
+            let of_store = |marker: &Marker| marker.owner.may_work_for(identity.store.as_ref());
+            supervisor::reap_leftovers(|marker| is_of(&owner)(marker) && of_store(marker))
+        });
+    }
 }
 
 #[test]

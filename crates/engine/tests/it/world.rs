@@ -54,7 +54,7 @@ pub(crate) fn marker(token: &str) -> Marker {
 }
 
 pub(crate) fn shim_program(token: &str) -> ShimProgram {
-    ShimProgram { program: PROGRAM.into(), args: vec!["shim".into(), token.into()], has_template: false }
+    ShimProgram { program: PROGRAM.into(), args: vec!["shim".into(), token.into()], has_template: false, store: std::sync::OnceLock::new() }
 }
 
 /// A shell script whose `$0` is the token.
@@ -175,9 +175,19 @@ impl Owner {
         Self::of(command, Namespace::On, scripts)
     }
 
-    fn of(mut command: Command, namespace: Namespace, scripts: &[&str]) -> Self {
+    /// Without namespaces, for the store in the file with this inode.
+    #[expect(clippy::disallowed_methods, reason = "another writ is not an executor")]
+    pub(crate) fn of_store(inode: u64, scripts: &[&str]) -> Self {
+        Self::with_words(Command::new(PROGRAM), &format!("off/{inode}"), scripts)
+    }
+
+    fn of(command: Command, namespace: Namespace, scripts: &[&str]) -> Self {
+        Self::with_words(command, namespace.as_str(), scripts)
+    }
+
+    fn with_words(mut command: Command, first: &str, scripts: &[&str]) -> Self {
         let token = fresh_token();
-        command.args(["owner", namespace.as_str()]).arg(&token).args(scripts);
+        command.args(["owner", first]).arg(&token).args(scripts);
         let process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         Self { token, process, in_force: String::new() }
     }

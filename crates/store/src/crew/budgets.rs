@@ -41,7 +41,7 @@ impl Tx<'_> {
             "SELECT COALESCE(SUM(cost_reserved), 0), COALESCE(SUM(tokens_reserved), 0), COALESCE(SUM(cost_spent), 0),
              COALESCE(SUM(tokens_spent), 0), COALESCE(SUM(cost_withheld), 0), COALESCE(SUM(tokens_withheld), 0)
              FROM runs JOIN budgets ON budgets.run_id = runs.id
-             WHERE runs.corr = ?1 AND runs.asked ->> '$.parent_task' = ?2",
+             WHERE runs.corr = ?1 AND runs.asked ->> 'parent_task' = ?2",
         )?;
         Ok(statement.query_row([corr, task.as_str()], |row| {
             let amount = |at: usize| -> rusqlite::Result<Amount> {

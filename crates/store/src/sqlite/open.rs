@@ -15,6 +15,8 @@ use crate::{Store, StoreKey};
 /// The first schema with seals. A store gets its key when it is made or migrated to it, and never in silence later: a
 /// new key would make a forged store look genuine.
 const SEALED_SINCE: usize = 6;
+/// The first schema with an id of the store.
+const IDENTIFIED_SINCE: usize = 12;
 
 impl Store {
     /// Opens the store at `path`, or creates it. `now` is part of the name of a backup before a migration.
@@ -94,6 +96,9 @@ impl Store {
             Preparation::Schema => {
                 let key = StoreKey::load_or_make(&path)?;
                 sqlite::migrate(&tx.sql, migrations, 0)?;
+                if migrations.len() >= IDENTIFIED_SINCE {
+                    tx.give_id(now)?;
+                }
                 if migrations.len() >= SEALED_SINCE {
                     tx.seal_anew(&key)?;
                 }
@@ -102,6 +107,10 @@ impl Store {
                 back_up(&path, from, now)?;
                 let key = if from < SEALED_SINCE { Some(StoreKey::load_or_make(&path)?) } else { None };
                 sqlite::migrate(&tx.sql, migrations, from).map_err(|error| unfit_schema(error, from))?;
+                if (from + 1..=migrations.len()).contains(&IDENTIFIED_SINCE) {
+                    tx.give_id(now)?;
+                    tx.seal_id()?;
+                }
                 if let Some(key) = key.filter(|_| migrations.len() >= SEALED_SINCE) {
                     tx.note_sealing(&key, from, now)?;
                     tx.seal_anew(&key)?;

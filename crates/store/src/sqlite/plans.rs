@@ -80,7 +80,7 @@ fn uses(tx: &Tx<'_>, index: &str, call: impl FnOnce(&Tx<'_>)) {
 }
 
 fn process(pid: u32) -> Owner {
-    Owner { pid, start_time: 1, boot_id: "b".to_owned(), within: Vec::new(), machine: String::new() }
+    Owner { pid, start_time: 1, boot_id: "b".to_owned(), within: Vec::new(), machine: String::new(), store: None }
 }
 
 fn id<K: Kind>(bits: u128) -> Id<K> {
@@ -369,7 +369,7 @@ fn one_of_each(now: &Now) -> Vec<Change> {
 
 fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
     let owner =
-        Owner { pid: 1, start_time: 1, boot_id: "b".to_owned(), within: Vec::new(), machine: String::new() };
+        Owner { pid: 1, start_time: 1, boot_id: "b".to_owned(), within: Vec::new(), machine: String::new(), store: None };
     let run = NewRun {
         id: id(1),
         corr: "c".to_owned(),

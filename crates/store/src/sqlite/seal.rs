@@ -56,6 +56,7 @@ pub(crate) const SEALED_TABLES: &[SealedTable] = &[
     leases("ledger_rows", 0, "task_id, heard_at, heard_boot_id, heard_boot_ms"),
     leases("memories", 0, "id, access_count, last_accessed_at"),
     leases("agents", 0, "name, version"),
+    rows("store", "id, store_id"),
 ];
 
 impl SealedTable {
@@ -219,8 +220,7 @@ impl Tx<'_> {
         if touched.is_empty() && !deleted && !broken {
             return Ok(());
         }
-        let mut changed: Vec<Sum> = Vec::new();
-        changed.resize(SEALED_TABLES.len(), Sum::default());
+        let mut changed = vec![Sum::default(); SEALED_TABLES.len()];
         for (place, rowid) in touched {
             self.seal_row(&key, place, rowid, &mut changed[place])?;
         }
@@ -228,14 +228,29 @@ impl Tx<'_> {
         if changed.iter().all(|sum| *sum == Sum::default()) && is_whole {
             return Ok(());
         }
-        let genuine = self.stored_seal()?.filter(|stored| stored.is_genuine(&key));
+        self.add_to_sums(&key, &changed, is_whole)
+    }
+
+    /// Adds to the stored sums, if they are genuine, what changed in each of [`SEALED_TABLES`].
+    fn add_to_sums(&self, key: &StoreKey, changed: &[Sum], is_whole: bool) -> Result<()> {
+        let genuine = self.stored_seal()?.filter(|stored| stored.is_genuine(key));
         if let Some(StoredSeal { sums: Some(mut sums), .. }) = genuine {
-            let counted = SEALED_TABLES.iter().zip(&changed).filter(|(table, _)| table.is_counted);
+            let counted = SEALED_TABLES.iter().zip(changed).filter(|(table, _)| table.is_counted);
             counted.for_each(|(table, sum)| sums.apply(table.name, sum));
-            let mac = if is_whole { mac_of(&key, &sums).to_vec() } else { Vec::new() };
+            let mac = if is_whole { mac_of(key, &sums).to_vec() } else { Vec::new() };
             self.change_one("UPDATE seal SET sums = ?1, mac = ?2 WHERE id = 1", params![sums.bytes(), mac])?;
         }
         Ok(())
+    }
+
+    /// Seals the row of the store's id, which a migration added. Without the key it stays unsealed, as everything else is.
+    pub(crate) fn seal_id(&self) -> Result<()> {
+        let Some(key) = known_key(self.key, self.path).ok().flatten() else { return Ok(()) };
+        let place = SEALED_TABLES.iter().position(|sealed| sealed.name == "store");
+        let place = place.expect("BUG: a sealed table");
+        let mut changed = vec![Sum::default(); SEALED_TABLES.len()];
+        self.seal_row(key, place, 1, &mut changed[place])?;
+        self.add_to_sums(key, &changed, true)
     }
 
     /// Seals one row, and adds to `sum` what it changes.

@@ -32,11 +32,11 @@ impl Table {
 }
 
 impl Tx<'_> {
-    /// Every table with data of its own, by name. Full-text indexes are rebuilt from other tables, and a seal holds only
-    /// for the store it is in.
+    /// Every table with data that another store can take over, by name: full-text indexes are rebuilt from other tables,
+    /// and the seal and the id belong to one store.
     pub(crate) fn tables(&self) -> Result<Vec<Table>> {
         let sql = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table'
-             AND name NOT LIKE 'sqlite_%' AND name <> 'seal' ORDER BY name";
+             AND name NOT LIKE 'sqlite_%' AND name NOT IN ('seal', 'store') ORDER BY name";
         let mut statement = self.prepare(sql)?;
         let names = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
         names.into_iter().map(|name| self.table(name)).collect()

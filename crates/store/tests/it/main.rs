@@ -7,6 +7,7 @@ mod child;
 mod crash;
 mod damage;
 mod full;
+mod identity;
 mod numbers;
 mod opening;
 mod replay;

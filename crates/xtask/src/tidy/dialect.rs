@@ -16,6 +16,7 @@ const WORDS: &[&str] = &[
     "json_set",
     "json_extract",
     "json_each",
+    "'$.",
     "insert or ",
     "vacuum",
     "attach ",

@@ -74,6 +74,7 @@ fn attempt(number: i64, rollback: Option<(Direction, Stage)>) -> Attempt {
                 boot_id: "boot".to_owned(),
                 within: Vec::new(),
                 machine: String::new(),
+                store: None,
             },
         },
         state: AttemptState::Failed,

@@ -27,6 +27,7 @@ fn ended(alternative: Option<u32>, outcome: Outcome) -> Attempt {
                 boot_id: "b".to_owned(),
                 within: Vec::new(),
                 machine: String::new(),
+                store: None,
             },
         },
         state: AttemptState::Failed,

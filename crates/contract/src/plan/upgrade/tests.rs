@@ -45,6 +45,7 @@ fn failed(model: &str, code: Code) -> Attempt {
                 boot_id: "b".to_owned(),
                 within: Vec::new(),
                 machine: String::new(),
+                store: None,
             },
         },
         state: AttemptState::Failed,

@@ -11,7 +11,7 @@ use crate::supervisor::mark::{Marker, OwnerIdentity};
 use crate::supervisor::sandbox::{Sandbox, SandboxInForce};
 
 fn spec() -> LaunchSpec {
-    let owner = OwnerIdentity { pid: 7, start_time: 42, boot_id: "b-1".to_owned() };
+    let owner = OwnerIdentity::process(7, 42, "b-1".to_owned());
     let marker = Marker { attempt: Id::from_bits(1), owner };
     let mut spec = LaunchSpec::new(vec!["sh".into(), "-c".into()], "/tmp/ä".into(), marker);
     spec.stdin = Stdin::Bytes((0..=255).collect());

@@ -25,7 +25,7 @@ fn a_zombie_is_not_alive() {
         }
         assert!(Instant::now() < deadline, "the child ends");
     };
-    let owner = OwnerIdentity { pid: zombie.pid, start_time: zombie.start_time, boot_id: boot_id() };
+    let owner = OwnerIdentity::process(zombie.pid, zombie.start_time, boot_id());
     assert!(!is_alive(&owner));
     child.wait().unwrap();
 }

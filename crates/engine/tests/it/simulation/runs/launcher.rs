@@ -74,7 +74,7 @@ impl SimulatedLauncher {
 
 impl Launcher for SimulatedLauncher {
     fn identity(&self) -> OwnerIdentity {
-        OwnerIdentity { pid: self.engine, start_time: 1, boot_id: BOOT.to_owned() }
+        OwnerIdentity::process(self.engine, 1, BOOT.to_owned())
     }
 
     fn owner(&self) -> Owner {
@@ -84,6 +84,7 @@ impl Launcher for SimulatedLauncher {
             boot_id: BOOT.to_owned(),
             within: Vec::new(),
             machine: String::new(),
+            store: None,
         }
     }
 
@@ -138,11 +139,11 @@ struct Bystander(Arc<Mutex<Engines>>);
 
 impl Launcher for Bystander {
     fn identity(&self) -> OwnerIdentity {
-        OwnerIdentity { pid: 0, start_time: 1, boot_id: BOOT.to_owned() }
+        OwnerIdentity::process(0, 1, BOOT.to_owned())
     }
 
     fn owner(&self) -> Owner {
-        Owner { pid: 0, start_time: 1, boot_id: BOOT.to_owned(), within: Vec::new(), machine: String::new() }
+        Owner { pid: 0, start_time: 1, boot_id: BOOT.to_owned(), within: Vec::new(), machine: String::new(), store: None }
     }
 
     fn probe(&self, owner: &Owner) -> Liveness {
