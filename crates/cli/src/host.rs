@@ -28,7 +28,7 @@ use engine::host::{Door, LocalHost, author_environment};
 use engine::index::Index;
 use engine::inside::Inside;
 use engine::observer::Nobody;
-use engine::sandbox::{INSIDE_VARIABLE, PreparedDirectories, SandboxSettings};
+use engine::sandbox::{INSIDE_VARIABLE, SandboxSettings};
 use engine::settings::{EngineArchive, ModelSettings, WaitLimits};
 use engine::snapshots::Snapshots;
 use engine::supervisor::{LaunchSpec, Limits, Marker, ShimProgram, marked_ancestor, own_identity};
@@ -504,7 +504,6 @@ pub(crate) fn sandbox_settings(store: &Path, config: &SandboxConfig) -> SandboxS
             processes_max: config.processes_max.unwrap_or(usual.processes_max),
             memory_bytes_max: config.memory_mib.map_or(usual.memory_bytes_max, |mib| mib * 1024 * 1024),
         },
-        prepared: PreparedDirectories::default(),
     }
 }
 

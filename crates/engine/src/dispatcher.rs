@@ -164,7 +164,6 @@ impl<'d> Dispatcher<'d> {
     /// Waits for one report, at most until the next deadline, and handles it. Then handles answers of slow layers.
     pub(crate) fn turn(&mut self) -> Result<()> {
         self.clear_away();
-        self.prepare_next();
         self.allow_for_pauses();
         let patience = self.patience(self.engine.now_ms());
         match self.engine.processes.next(patience) {

@@ -92,9 +92,6 @@ pub trait Children {
 
     /// Kills all children and waits until they are gone.
     fn end_all(&mut self);
-
-    /// Gives back what is held only to be faster, because the machine is short of something.
-    fn make_room(&mut self) {}
 }
 
 /// An error and everything behind it, in one line.

@@ -5,7 +5,6 @@ mod denial;
 mod environment;
 mod git;
 mod paths;
-mod prepared;
 mod private;
 
 use std::collections::BTreeMap;
@@ -21,8 +20,8 @@ pub use command::{CommandDirectories, CommandSandboxes, CommandWishes, OpenSandb
 pub(crate) use denial::{Denials, Network};
 pub(crate) use git::leave as leave_repository;
 pub use paths::Opens;
-pub use prepared::PreparedDirectories;
 pub use private::Private;
+pub(crate) use private::bind_anew;
 
 use crate::inside::SOCKET_VARIABLE;
 use crate::settings::Settings;
@@ -44,7 +43,6 @@ pub struct SandboxSettings {
     /// Where the models of children are whose command begins with these words. They stay reachable without a network.
     pub endpoints_of_commands: Vec<(Vec<String>, Vec<HostRule>)>,
     pub limits: Limits,
-    pub prepared: PreparedDirectories,
 }
 
 impl SandboxSettings {
@@ -314,7 +312,7 @@ pub fn of_child(
         Err(reason) if is_demanded || limit.is_some() => return Err(reason),
         Err(reason) => sandbox.lacks = Some(reason),
     }
-    if let Some(socket) = private.socket(&settings.prepared)? {
+    if let Some(socket) = private.make_for_socket()? {
         environment.insert(SOCKET_VARIABLE.into(), socket.clone().into_os_string());
         keeps.extend(socket.parent().map(Path::to_owned));
         sandbox.socket = Some(socket.into_os_string());
@@ -352,7 +350,7 @@ fn writable(
     if settings.root.as_os_str().is_empty() {
         return Err("there is no place for its private directories".to_owned());
     }
-    let made = private.make(&settings.prepared)?;
+    let made = private.make()?;
     let mut opened = paths::opened(workspace, wanted.scopes())?;
     let limit = wanted.ceiling.and_then(|ceiling| ceiling.writes.as_ref());
     if let Some(outside) = limit.and_then(|limit| opened.outside(limit)) {

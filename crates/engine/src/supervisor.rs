@@ -139,8 +139,6 @@ impl StartError {
 
 /// How long a new shim may take to read its launch, and to be ready for it.
 const HANDOVER_DEADLINE: Duration = Duration::from_secs(10);
-/// The same for one that has begun long before. Another one takes its place.
-const SPARE_DEADLINE: Duration = Duration::from_secs(2);
 /// Shims that may die of signals to our whole group before one is out of their reach. Nobody presses Ctrl-C so fast.
 const SHIMS_MAX: usize = 5;
 
@@ -155,12 +153,6 @@ pub fn become_subreaper() -> io::Result<()> {
 /// Ends the process that shims are copies of. For an owner that starts nothing more: when it ends, nothing of it is left.
 pub fn end_template() {
     template::end();
-}
-
-/// Ends what was made for the next executor before there is one, because the machine is short of something. Nothing is
-/// made in advance from here on.
-pub fn end_spare() {
-    template::end_spare();
 }
 
 /// Starts executors.
@@ -182,8 +174,6 @@ impl Supervisor {
             return Err(StartError::TooLarge { bytes: spec.bytes() });
         }
         let (marker, grace) = (spec.marker.clone(), spec.bounded_grace());
-        let fits_spare = spec.confinement.fits_spare();
-        let sink = outdating_spares(sink, spec.confinement.sandbox.is_none());
         let launch = ToShim::Launch(Box::new(spec)).encode();
         // Escaping can make it longer.
         if launch.len() > LAUNCH_BYTES_MAX {
@@ -201,11 +191,7 @@ impl Supervisor {
         };
         let thread = thread.spawn(run).map_err(failed)?;
         let starting = pause::starting();
-        let spare = if fits_spare { use_spare(shim, &marker, &launch) } else { None };
-        let started = spare.map_or_else(|| start_shim(shim, &marker, &launch), Ok);
-        if started.is_ok() && fits_spare {
-            template::order_spare(shim, &marker);
-        }
+        let started = start_shim(shim, &marker, &launch);
         drop(starting);
         let (child, control) = match started {
             Ok(started) => started,
@@ -280,31 +266,6 @@ impl Handle {
     }
 }
 
-/// The same sink. A child outside of any sandbox may have changed what the next one has to see.
-fn outdating_spares(
-    mut sink: impl FnMut(Report) + Send + 'static,
-    is_free: bool,
-) -> impl FnMut(Report) + Send + 'static {
-    move |report| {
-        if is_free && matches!(report, Report::Gone(_) | Report::Fault(_) | Report::Lost(_)) {
-            template::outdate_spares();
-        }
-        sink(report);
-    }
-}
-
-/// A shim that was there before it was needed, and has its launch now.
-fn use_spare(shim: &ShimProgram, marker: &Marker, launch: &[u8]) -> Option<(ShimProcess, OwnedFd)> {
-    let mut child = template::spare(shim, marker)?;
-    let taken = take_launch(&mut child, launch, SPARE_DEADLINE);
-    if taken.is_err() {
-        // One that could not even be written to.
-        end_shim(&mut child);
-        template::spare_failed();
-    }
-    taken.ok().map(|control| (child, control))
-}
-
 /// A shim that has its launch and that no signal can hit which is meant for us.
 fn start_shim(
     shim: &ShimProgram,
@@ -316,7 +277,7 @@ fn start_shim(
         shims += 1;
         let failed = |source| StartError::Shim { program: shim.program.clone(), source };
         let mut child = spawner::start(shim, marker).map_err(failed)?;
-        let source = match take_launch(&mut child, launch, HANDOVER_DEADLINE) {
+        let source = match take_launch(&mut child, launch) {
             Ok(control) => return Ok((child, control)),
             Err(source) => source,
         };
@@ -330,9 +291,9 @@ fn start_shim(
 }
 
 /// The new shim gets its launch, and is ready. One that fails is ended.
-fn take_launch(child: &mut ShimProcess, launch: &[u8], patience: Duration) -> io::Result<OwnedFd> {
-    let control = hand_over(child, launch, patience)?;
-    if let Err(error) = await_ready(child, patience) {
+fn take_launch(child: &mut ShimProcess, launch: &[u8]) -> io::Result<OwnedFd> {
+    let control = hand_over(child, launch)?;
+    if let Err(error) = await_ready(child, HANDOVER_DEADLINE) {
         end_shim(child);
         // It may have become ready at the last moment and have started something, so that nothing is started in its place.
         // Its end is reported as that of any other that was lost.
@@ -341,11 +302,11 @@ fn take_launch(child: &mut ShimProcess, launch: &[u8], patience: Duration) -> io
     Ok(control)
 }
 
-fn hand_over(child: &mut ShimProcess, launch: &[u8], patience: Duration) -> io::Result<OwnedFd> {
+fn hand_over(child: &mut ShimProcess, launch: &[u8]) -> io::Result<OwnedFd> {
     let control = child.control.take().ok_or(io::ErrorKind::BrokenPipe)?;
     // Never wait without a deadline for a program that may not be a shim at all.
     rustix::io::ioctl_fionbio(&control, true)?;
-    write_all(&control, launch, patience)?;
+    write_all(&control, launch, HANDOVER_DEADLINE)?;
     Ok(control)
 }
 

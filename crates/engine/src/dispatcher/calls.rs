@@ -16,7 +16,7 @@ use super::task_work::TaskWork;
 use crate::executor::{Reported, Stopped, failure};
 use crate::inside::Inside;
 use crate::pipeline::l7_delegate::Claim;
-use crate::sandbox::{Confined, Wanted};
+use crate::sandbox::{Confined, Wanted, bind_anew};
 use crate::settings::Settings;
 
 /// The caller inside a task's sandbox, and the rights that it can pass on.
@@ -46,7 +46,7 @@ pub(super) fn open_door(settings: &Settings, live: &mut Live) -> io::Result<()> 
     let (Some(socket), Some(inside)) = (socket, live.start.inside.clone()) else { return Ok(()) };
     // One that was parked had it open before.
     executor.door = None;
-    executor.door = Some(doors.open(settings.sandbox.prepared.bind(&socket)?, inside)?);
+    executor.door = Some(doors.open(bind_anew(&socket)?, inside)?);
     Ok(())
 }
 

@@ -1,10 +1,7 @@
-//! Private directories of attempts and tasks that have ended, and of the next task. They are removed and made while the
-//! engine waits for a child, so that no task waits for it.
-
-use contract::domain::status::Status;
+//! Private directories of attempts and tasks that have ended. They are removed while the engine waits for a child, so that no
+//! task waits for it.
 
 use super::Dispatcher;
-use crate::scheduler::Slot;
 
 /// What is to be removed.
 #[derive(Debug)]
@@ -27,21 +24,11 @@ impl Dispatcher<'_> {
         }
     }
 
-    /// Makes what the next task needs, if there is one.
-    pub(super) fn prepare_next(&self) {
-        let sandbox = &self.engine.settings.sandbox;
-        let is_next = |slot: &Slot| slot.status == Status::Todo;
-        if sandbox.prepared.was_used() && self.board.slots().iter().any(is_next) {
-            sandbox.prepared.fill(&sandbox.root);
-        }
-    }
-
     /// Removes everything, because nothing more is started.
     pub(super) fn clear_all_away(&mut self) {
         self.clear_away();
         let sandbox = &self.engine.settings.sandbox;
         let ended = self.tasks.iter().filter(|work| work.task.status.is_terminal());
         sandbox.forget_left(ended.map(|work| work.task.id.as_str()));
-        sandbox.prepared.clear(&sandbox.root);
     }
 }

@@ -258,9 +258,6 @@ fn unstarted(live: &mut Live, error: &StartError) -> AttemptStep {
 
 /// Waits before the setup command, the executor or the check is started again.
 fn park(engine: &mut EngineRun<'_>, work: &TaskWork, live: &mut Live, shortage: Shortage) -> AttemptStep {
-    // What was made in advance holds descriptors, processes and memory.
-    engine.processes.make_room();
-    engine.settings.sandbox.prepared.make_room();
     let due_ms = engine.now_ms().saturating_add(millis(wait_after(live.parkings)));
     live.parkings = live.parkings.saturating_add(1);
     let log = log_path(engine, &live.start);

@@ -66,8 +66,4 @@ impl Processes {
     pub(super) fn end_all(&mut self) {
         self.children.end_all();
     }
-
-    pub(super) fn make_room(&mut self) {
-        self.children.make_room();
-    }
 }

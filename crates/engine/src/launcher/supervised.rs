@@ -200,10 +200,6 @@ impl Children for Supervised {
         self.handles.get(&number).into_iter().for_each(Handle::kill);
     }
 
-    fn make_room(&mut self) {
-        supervisor::end_spare();
-    }
-
     fn end_all(&mut self) {
         self.handles.values().for_each(Handle::kill);
         // Each reader gives up on a shim that does not end, so a last report always comes.

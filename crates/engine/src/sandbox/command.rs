@@ -8,7 +8,7 @@ use contract::domain::confinement::{GitUse, Namespace, SandboxMode};
 use contract::domain::scope::Scope;
 use ops::inside::InsideTask;
 
-use super::private::real;
+use super::private::{bind_anew, make};
 use super::{Private, SandboxSettings, Wanted, of_child};
 use crate::inside::{Inside, TaskDoor, TaskDoors};
 use crate::supervisor::Sandbox;
@@ -97,8 +97,7 @@ impl<'s> CommandDirectories<'s> {
     /// A directory that the command can read and write, and nobody else.
     pub fn temporary(&self) -> Result<PathBuf, String> {
         let directory = self.private().temporary;
-        let made = self.sandboxes.settings.prepared.make(&directory);
-        real(&directory, made).map_err(|reason| format!("could not make {reason}"))
+        make(&directory).map_err(|reason| format!("could not make {reason}"))
     }
 
     /// Confines a command that may write to these scopes, and opens its way to call writ about its task. The error says
@@ -119,7 +118,7 @@ impl<'s> CommandDirectories<'s> {
         let inside = Inside::of(self.task.clone(), None, &wanted, &confined);
         let mut door = None;
         if let Some(socket) = confined.sandbox.socket.as_ref().map(PathBuf::from) {
-            let bound = sandboxes.settings.prepared.bind(&socket);
+            let bound = bind_anew(&socket);
             let opened = bound.and_then(|listener| sandboxes.doors.open(listener, inside));
             door = Some(opened.map_err(|error| format!("its socket: {error}"))?);
         }

@@ -1,9 +1,12 @@
 //! Private directories of tasks and checks, and their end.
 
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use super::{PreparedDirectories, SandboxSettings};
+use super::SandboxSettings;
+use crate::inside::bind;
 use crate::remove_tree::remove_tree;
 
 /// So much of an id names a directory. The path of a socket in one of them must fit into 108 bytes.
@@ -24,17 +27,14 @@ pub struct Private {
 
 impl Private {
     /// Makes the directories where they are missing. Returns their real paths.
-    pub(super) fn make(&self, prepared: &PreparedDirectories) -> Result<Self, String> {
-        let make = |directory: &Path| real(directory, prepared.make(directory));
+    pub(super) fn make(&self) -> Result<Self, String> {
         Ok(Self { home: make(&self.home)?, temporary: make(&self.temporary)?, socket: None })
     }
 
     /// Makes a directory for the socket. Returns the socket's real path.
-    pub(super) fn socket(&self, prepared: &PreparedDirectories) -> Result<Option<PathBuf>, String> {
-        let Some(directory) = self.socket.as_deref().and_then(Path::parent) else { return Ok(None) };
-        let made = prepared.make_for_call(directory);
-        let made = made.map_err(|error| format!("{}: {error}", directory.display()))?;
-        Ok(Some(made.join(SOCKET)))
+    pub(super) fn make_for_socket(&self) -> Result<Option<PathBuf>, String> {
+        let directory = self.socket.as_deref().and_then(Path::parent);
+        Ok(directory.map(make).transpose()?.map(|made| made.join(SOCKET)))
     }
 
     /// The same with a socket. It is in a directory of its own, which the child cannot write to.
@@ -45,10 +45,17 @@ impl Private {
     }
 }
 
-/// The real path of a directory that was made.
-pub(super) fn real(directory: &Path, made: io::Result<()>) -> Result<PathBuf, String> {
+/// Makes a directory that only this user can enter, and those above it. Returns its real path.
+pub(super) fn make(directory: &Path) -> Result<PathBuf, String> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
     let real = made.and_then(|()| directory.canonicalize());
     real.map_err(|error| format!("{}: {error}", directory.display()))
+}
+
+/// Binds a socket in its directory, also where one was bound before, by us or by a process that was killed.
+pub(crate) fn bind_anew(socket: &Path) -> io::Result<UnixListener> {
+    std::fs::remove_file(socket).ok();
+    bind(socket)
 }
 
 impl SandboxSettings {
@@ -106,7 +113,6 @@ impl SandboxSettings {
     /// What cannot be removed is in nobody's way.
     fn remove(&self, tree: &Path) {
         if !self.root.as_os_str().is_empty() {
-            self.prepared.take_back(tree);
             remove_tree(tree).ok();
         }
     }
@@ -130,7 +136,7 @@ mod tests {
         std::fs::create_dir(&outside).unwrap();
         std::fs::write(outside.join("file"), "").unwrap();
         let settings = SandboxSettings { root: scratch.path().join("root"), ..SandboxSettings::default() };
-        let private = settings.private_of_attempt("task_1", "attempt_1").make(&settings.prepared).unwrap();
+        let private = settings.private_of_attempt("task_1", "attempt_1").make().unwrap();
         symlink(&outside, private.home.join("link")).unwrap();
         let closed = private.home.join("closed");
         std::fs::create_dir(&closed).unwrap();

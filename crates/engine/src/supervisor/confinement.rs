@@ -6,7 +6,7 @@ use std::fmt;
 use contract::domain::confinement::{self, Namespace};
 use serde::{Deserialize, Serialize};
 
-use super::sandbox::{CommonMounts, FILES, Part, Reach, Sandbox, SandboxInForce};
+use super::sandbox::{FILES, Part, Sandbox, SandboxInForce};
 
 /// What is asked for. Without any wish: everything that the system allows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -16,15 +16,6 @@ pub struct Confinement {
     /// Needs the namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Box<Sandbox>>,
-}
-
-impl Confinement {
-    /// Whether a shim may enter its namespace and hide the machine before it knows the rest. A proxy has to be started
-    /// before that.
-    pub(super) fn fits_spare(&self) -> bool {
-        let fits = |sandbox: &Sandbox| sandbox.reach() != Reach::Proxied && CommonMounts::fits(sandbox);
-        self.namespace == Namespace::On && self.sandbox.as_deref().is_some_and(fits)
-    }
 }
 
 /// What is in force.

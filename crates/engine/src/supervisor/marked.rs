@@ -19,7 +19,7 @@ pub struct MarkedProcess {
 pub enum Role {
     /// The process between writ and the executor.
     Shim,
-    /// The process that shims are copies of, or a copy that waits for its launch. No executor is below it.
+    /// The process that shims are copies of. No executor is below it.
     Template,
     /// The first process of the executor's namespace. When it is gone, so is everything inside.
     Init,
@@ -122,7 +122,7 @@ pub(super) fn trace_of(process: &Process, engine: &OwnerIdentity) -> Trace {
     if is_ending { Trace::Ending } else { Trace::None }
 }
 
-/// Whether this process is a template of shims, or a copy of it that nobody needed yet.
+/// Whether this process is a template of shims.
 pub(super) fn is_template(process: Process) -> bool {
     read_mark(process).is_some_and(|marked| marked.role == Role::Template)
 }

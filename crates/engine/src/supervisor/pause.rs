@@ -138,7 +138,7 @@ struct Targets {
     launching: Vec<Process>,
 }
 
-/// The children of this process are its shims, the template of shims and a spare one, which start no executor.
+/// The children of this process are its shims and their template, which starts no executor.
 fn targets(table: &[Process]) -> Targets {
     let own = std::process::id();
     let mut found = Targets { processes: Vec::new(), launching: Vec::new() };

@@ -39,7 +39,7 @@ mod syscalls;
 pub(super) use self::{
     child::{Barrier, Step},
     doors::{Doors, Receiver, pair},
-    layout::{CommonMounts, lay_out},
+    layout::lay_out,
     limits::Usage,
     outside::harden,
     sockets::{bound_sockets, open_socket_list},
@@ -48,7 +48,7 @@ pub(super) use self::{
 mod nowhere;
 #[cfg(not(target_os = "linux"))]
 pub(super) use self::nowhere::{
-    Barrier, CommonMounts, Doors, Usage, bound_sockets, lay_out, open_socket_list,
+    Barrier, Doors, Usage, bound_sockets, lay_out, open_socket_list,
 };
 
 /// What is asked for. All paths are absolute and contain no symbolic link, unless their field says otherwise.

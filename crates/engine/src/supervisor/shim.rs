@@ -43,12 +43,11 @@ use self::executor::Executor;
 use self::link::{Link, Order};
 use self::namespace::Namespace;
 use self::outlet::Outlet;
-use self::template::{Place, Role};
+use self::template::Role;
 use super::confinement::{InForce, NamespaceInForce};
 use super::frame::{Fault, FromShim, Gone};
 use super::launch::LaunchSpec;
-use super::sandbox::{self, Barrier, CommonMounts, Part, Reach, Sandbox, Usage};
-use super::template::SPARE_PATIENCE;
+use super::sandbox::{self, Barrier, Part, Reach, Sandbox, Usage};
 use super::{process_table, wait_for};
 
 /// While group members use up their grace after the executor ended: how often they are counted.
@@ -68,23 +67,17 @@ pub fn shim_main() -> ExitCode {
 }
 
 fn run() -> io::Result<()> {
-    let place = match template::role()? {
-        Role::Shim => None,
-        Role::Spare(place) => Some(place),
-        Role::Ended => return Ok(()),
-    };
+    if template::role()? == Role::Ended {
+        return Ok(());
+    }
     let changes = Changes::catch()?;
     leave_session()?;
     super::become_subreaper()?;
     let mut link = Link::open()?;
-    let received = match place {
-        None => receive(&mut link)?.map(|spec| (spec, None)),
-        Some(place) => receive_as_spare(&mut link, &place)?.map(|(spec, entered)| (spec, Some(entered))),
-    };
-    let Some((mut spec, entered)) = received else { return Ok(()) };
+    let Some(mut spec) = receive(&mut link)? else { return Ok(()) };
     let grace = spec.bounded_grace();
     let is_demanded = spec.confinement.sandbox.as_ref().is_some_and(|sandbox| sandbox.is_demanded);
-    let Confined { mut in_force, namespace, barrier, mut usage, outlet } = match confine(&mut spec, entered) {
+    let Confined { mut in_force, namespace, barrier, mut usage, outlet } = match confine(&mut spec) {
         Ok(confined) => confined,
         Err(error) => {
             // With the number: if the machine is only short of something, it is tried again.
@@ -129,33 +122,12 @@ fn run() -> io::Result<()> {
 
 fn receive(link: &mut Link) -> io::Result<Option<LaunchSpec>> {
     link.send(&FromShim::Ready);
-    let spec = link.receive_launch(None)?;
+    let spec = link.receive_launch()?;
     if spec.is_none() {
         link.send(&FromShim::Gone(Gone::default()));
         link.flush();
     }
     Ok(spec)
-}
-
-/// Nothing is told of a spare that gets no launch, or cannot enter its namespace: another shim will say why.
-fn receive_as_spare(link: &mut Link, place: &Place) -> io::Result<Option<(LaunchSpec, Entered)>> {
-    let mut entered = Entered::enter(Wanted::On)?;
-    let Some(namespace) = &entered.namespace else { return Ok(None) };
-    let Ok(common) = CommonMounts::make_in_advance() else {
-        namespace.end();
-        return Ok(None);
-    };
-    entered.common = Some(common);
-    let spec = link.receive_launch(Some(SPARE_PATIENCE))?;
-    // The engine has looked already; a launch that needs something else would be confined wrongly.
-    let Some(spec) = spec.filter(|spec| spec.confinement.fits_spare()) else {
-        namespace.end();
-        return Ok(None);
-    };
-    // Before anything is done for the attempt.
-    place.write(spec.marker.to_string().as_bytes());
-    link.send(&FromShim::Ready);
-    Ok(Some((spec, entered)))
 }
 
 /// Why not all of the memory of a namespace can be counted.
@@ -180,8 +152,6 @@ struct Entered {
     namespace: Option<Namespace>,
     /// The list of sockets, as [`sandbox::open_socket_list`] gives it.
     sockets: Option<File>,
-    /// What a spare has mounted.
-    common: Option<CommonMounts>,
     /// The directory from which a relative path counts. Entering a namespace leaves it behind.
     cwd: io::Result<PathBuf>,
 }
@@ -201,21 +171,18 @@ impl Entered {
             namespace::die_with_parent()?;
         }
         namespace::refuse_tracing();
-        Ok(Self { in_force, namespace, sockets, common: None, cwd })
+        Ok(Self { in_force, namespace, sockets, cwd })
     }
 }
 
-/// Confines this process, and so what it will start, as far as the system allows. A spare has entered its namespace.
-fn confine(spec: &mut LaunchSpec, entered: Option<Entered>) -> io::Result<Confined> {
+/// Confines this process, and so what it will start, as far as the system allows.
+fn confine(spec: &mut LaunchSpec) -> io::Result<Confined> {
     let sandbox = spec.confinement.sandbox.take();
     // While this process is where the network is, and may start processes there.
     let is_proxied = |sandbox: &&Sandbox| cfg!(target_os = "linux") && sandbox.reach() == Reach::Proxied;
     let proxied = sandbox.as_deref().filter(is_proxied);
     let outlet = proxied.map(|sandbox| Outlet::start(&sandbox.reachable)).transpose()?;
-    let Entered { in_force, namespace, sockets, common, cwd } = match entered {
-        Some(entered) => entered,
-        None => Entered::enter(spec.confinement.namespace)?,
-    };
+    let Entered { in_force, namespace, sockets, cwd } = Entered::enter(spec.confinement.namespace)?;
     if spec.cwd.is_relative() {
         spec.cwd = cwd?.join(&spec.cwd);
     }
@@ -232,7 +199,7 @@ fn confine(spec: &mut LaunchSpec, entered: Option<Entered>) -> io::Result<Confin
             NamespaceInForce::Off => Err("the namespace is off".to_owned()),
             NamespaceInForce::Refused(reason) => Err(reason.clone()),
         };
-        let laid = sandbox::lay_out(&sandbox, has_namespace, sandbox::bound_sockets(sockets), common);
+        let laid = sandbox::lay_out(&sandbox, has_namespace, sandbox::bound_sockets(sockets));
         let (mut barrier, in_force) = laid.map_err(|missing| {
             confined.namespace.iter().for_each(Namespace::end);
             io::Error::other(format!("the sandbox lacks {missing}"))

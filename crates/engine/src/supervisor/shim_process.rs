@@ -53,17 +53,6 @@ impl ShimProcess {
         }
     }
 
-    /// Whether it has ended. If so, it is collected.
-    #[cfg(target_os = "linux")]
-    pub(super) fn has_ended(&mut self) -> bool {
-        if self.status.is_none()
-            && let Ok(Some((_, status))) = retry_on_intr(|| waitpid(Some(self.pid), WaitOptions::NOHANG))
-        {
-            self.status = Some(status);
-        }
-        self.status.is_some()
-    }
-
     /// Waits for its end and collects it.
     pub(super) fn wait(&mut self) -> Result<WaitStatus, Errno> {
         if let Some(status) = self.status {

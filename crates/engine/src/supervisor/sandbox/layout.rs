@@ -26,8 +26,8 @@ const PIDS_RESERVED: u32 = 300;
 /// The first kernel in which every pid namespace has a highest pid of its own. Before, it is the machine's.
 const PID_MAX_SINCE: (u32, u32) = (6, 14);
 
-/// What is hidden of the machine whatever the task is. It is the same for most tasks, so that a spare does it in advance.
-pub(in crate::supervisor) struct CommonMounts {
+/// What is hidden of the machine whatever the task is.
+struct CommonMounts {
     /// Directories that are empty and only in memory.
     covered: Vec<PathBuf>,
     /// Whether all disks and terminals are hidden.
@@ -61,21 +61,6 @@ impl CommonMounts {
         let devices = hide_devices(&Devices::look());
         Ok(Self { covered, devices })
     }
-
-    /// The same before a task is known.
-    pub(in crate::supervisor) fn make_in_advance() -> Result<Self, String> {
-        Self::make(&resolver().into_iter().collect::<Vec<_>>(), SANDBOX_TMPFS_BYTES_MAX)
-    }
-
-    /// Whether nothing would be covered in another way for this sandbox.
-    pub(in crate::supervisor) fn fits(sandbox: &Sandbox) -> bool {
-        let covered = sockets::DIRECTORIES.into_iter().chain([SHARED_MEMORY, TERMINALS]).map(Path::new);
-        let is_touched = |directory: &Path| {
-            let keeps = sandbox.keeps.iter().map(Path::new);
-            keeps.into_iter().any(|keep| keep.starts_with(directory) || directory.starts_with(keep))
-        };
-        sandbox.limits.memory_bytes_max >= SANDBOX_TMPFS_BYTES_MAX && !covered.into_iter().any(is_touched)
-    }
 }
 
 /// Hides devices by a mount for each, or, where fewer others are left than are hidden, keeps those by a mount for each and lets
@@ -99,18 +84,17 @@ fn resolver() -> Option<PathBuf> {
     std::fs::canonicalize(RESOLVER).ok()
 }
 
-/// Lays out what is asked for. `namespace` says why there is none; `bound` are the sockets of others, if all are known;
-/// `common` is what was mounted before. The error says what is missing of what was demanded.
+/// Lays out what is asked for. `namespace` says why there is none; `bound` are the sockets of others, if all are known.
+/// The error says what is missing of what was demanded.
 pub(in crate::supervisor) fn lay_out(
     sandbox: &Sandbox,
     namespace: Result<(), String>,
     bound: Option<Vec<PathBuf>>,
-    common: Option<CommonMounts>,
 ) -> Result<(Barrier, SandboxInForce), String> {
     let mut writes = sandbox.writes.clone();
     let has_namespace = namespace.is_ok();
     let Mounted { rest, store, sockets, in_memory } = match &namespace {
-        Ok(()) => lay_mounts(sandbox, &mut writes, bound, common),
+        Ok(()) => lay_mounts(sandbox, &mut writes, bound),
         Err(reason) => Mounted::refused(reason),
     };
     let reach = match sandbox.reach() {
@@ -235,15 +219,13 @@ fn lay_mounts(
     sandbox: &Sandbox,
     writes: &mut Option<Vec<OsString>>,
     bound: Option<Vec<PathBuf>>,
-    common: Option<CommonMounts>,
 ) -> Mounted {
     let mut keeps: Vec<PathBuf> = sandbox.keeps.iter().map(PathBuf::from).collect();
     keeps.extend(resolver());
     // An outer path first, because it brings the inner ones along.
     keeps.sort();
     let bytes_max = sandbox.limits.memory_bytes_max.min(SANDBOX_TMPFS_BYTES_MAX);
-    let common = common.map_or_else(|| CommonMounts::make(&keeps, bytes_max), Ok);
-    let covered = common.and_then(|CommonMounts { covered, devices }| {
+    let covered = CommonMounts::make(&keeps, bytes_max).and_then(|CommonMounts { covered, devices }| {
         cover_temporary(covered, &keeps, writes, bytes_max).map(|in_memory| (in_memory, devices))
     });
     let (in_memory, devices) = match covered {

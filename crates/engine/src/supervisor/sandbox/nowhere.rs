@@ -29,24 +29,10 @@ pub(in crate::supervisor) fn bound_sockets(_: Option<File>) -> Option<Vec<PathBu
     None
 }
 
-/// Nothing is hidden.
-pub(in crate::supervisor) struct CommonMounts;
-
-impl CommonMounts {
-    pub(in crate::supervisor) fn make_in_advance() -> Result<Self, String> {
-        Err(REASON.to_owned())
-    }
-
-    pub(in crate::supervisor) fn fits(_: &Sandbox) -> bool {
-        false
-    }
-}
-
 pub(in crate::supervisor) fn lay_out(
     sandbox: &Sandbox,
     _: Result<(), String>,
     _: Option<Vec<PathBuf>>,
-    _: Option<CommonMounts>,
 ) -> Result<(Barrier, SandboxInForce), String> {
     if sandbox.is_demanded { Err(REASON.to_owned()) } else { Ok((Barrier, SandboxInForce::refused(REASON))) }
 }

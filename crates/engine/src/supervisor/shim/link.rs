@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
@@ -61,17 +60,15 @@ impl Link {
 
     /// Waits for the launch. Nothing, if writ went away or changed its mind before anything was started, or if its
     /// time is over.
-    pub(super) fn receive_launch(&mut self, patience: Option<Duration>) -> io::Result<Option<LaunchSpec>> {
-        let deadline = patience.map(|patience| Instant::now() + patience);
+    pub(super) fn receive_launch(&mut self) -> io::Result<Option<LaunchSpec>> {
         loop {
-            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             self.read_control();
             match self.orders.pop_front() {
                 Some(ToShim::Launch(_)) if self.is_deaf => return Ok(None),
                 Some(ToShim::Launch(spec)) => return Ok(Some(*spec)),
                 Some(ToShim::Stop | ToShim::Kill | ToShim::Input(_)) => return Ok(None),
-                None if self.is_deaf || left == Some(Duration::ZERO) => return Ok(None),
-                None => wait_for(&mut [PollFd::new(&self.control, PollFlags::IN)], left),
+                None if self.is_deaf => return Ok(None),
+                None => wait_for(&mut [PollFd::new(&self.control, PollFlags::IN)], None),
             }
         }
     }

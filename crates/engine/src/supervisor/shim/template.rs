@@ -23,11 +23,9 @@ const MARK_BYTES_MAX: usize = 512;
 const STAT_BYTES_MAX: usize = 4096;
 
 /// What this process turned out to be.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Shim,
-    /// A shim that nobody needs yet. It writes its mark when it has its launch.
-    Spare(Place),
     /// A template whose writ has ended.
     Ended,
 }
@@ -49,7 +47,7 @@ fn serve() -> io::Result<Role> {
             Ok(None) => {
                 place.write(&mark);
                 take(&streams)?;
-                return Ok(if mark == place.mark { Role::Spare(place) } else { Role::Shim });
+                return Ok(Role::Shim);
             }
             Ok(Some(pid)) => raw_pid(pid).cast_signed(),
             Err(errno) => -errno.raw_os_error(),
@@ -98,8 +96,7 @@ fn take([control, frames, words]: &[OwnedFd; STREAMS]) -> io::Result<()> {
 }
 
 /// Where the mark of this process is in the memory that others read as its arguments and its environment.
-#[derive(Debug)]
-pub(super) struct Place {
+struct Place {
     starts: Vec<usize>,
     /// The one that was found there.
     mark: Vec<u8>,
@@ -125,7 +122,7 @@ impl Place {
     }
 
     /// Writes another mark of the same length.
-    pub(super) fn write(&self, mark: &[u8]) {
+    fn write(&self, mark: &[u8]) {
         assert_eq!(mark.len(), self.mark.len(), "BUG: all marks of an owner have the same length");
         for start in &self.starts {
             let target = std::ptr::with_exposed_provenance_mut::<u8>(*start);
