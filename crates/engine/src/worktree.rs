@@ -203,7 +203,8 @@ impl Worktree {
         let bytes = crate::regular_file::read(&path, RECORD_BYTES_MAX).map_err(io("read", &path))?;
         let written: Written = serde_json::from_slice(&bytes)
             .map_err(|error| Fault::Damaged(format!("{} is damaged: {error}", path.display())))?;
-        let Written { worktree: record, landed, underway, judged, conflict_tasks, unfinished, store } = written;
+        let Written { worktree: record, landed, underway, judged, conflict_tasks, unfinished, store } =
+            written;
         let (directory, is_unfinished) = (directory.to_owned(), unfinished);
         Ok(Self { directory, record, landed, underway, judged, conflict_tasks, is_unfinished, store })
     }

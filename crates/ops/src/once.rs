@@ -163,7 +163,7 @@ impl Context {
         }
         let (operation, fingerprint) = ((*operation).to_owned(), fingerprint.clone());
         let answered = store::StoredAnswer { operation, fingerprint, answer: Some(stored) };
-        tx.keep_answer((&session.caller.agent, request_id), &answered, now.at)?;
+        tx.keep_answer(&session.caller.agent, request_id, &answered, now.at)?;
         // Nearly every call finds none, and to look is cheaper than to delete nothing.
         if tx.old_answers(kept_since(now.at), 1)? > 0 {
             tx.forget_answers(kept_since(tx.confirmed(now.at)?), PRUNED_AT_ONCE)?;

@@ -17,12 +17,12 @@ impl Tx<'_> {
     /// A task's attempts, oldest first.
     pub fn attempts_of_task(&self, task: &TaskId) -> Result<Vec<Attempt>> {
         let sql = format!("SELECT {COLUMNS} FROM attempts WHERE task_id = ?1 ORDER BY number");
-        self.attempt_list(&sql, task.as_str())
+        self.list(&sql, [task.as_str()], attempt_of)
     }
 
     pub fn attempt(&self, attempt: &AttemptId) -> Result<Option<Attempt>> {
         let sql = format!("SELECT {COLUMNS} FROM attempts WHERE id = ?1");
-        Ok(self.attempt_list(&sql, attempt.as_str())?.pop())
+        Ok(self.list(&sql, [attempt.as_str()], attempt_of)?.pop())
     }
 
     /// The task of an attempt. `None` if the journal does not know it.
@@ -54,7 +54,7 @@ impl Tx<'_> {
     pub fn open_attempts(&self, run: &RunId) -> Result<Vec<Attempt>> {
         let sql =
             format!("SELECT {COLUMNS} FROM attempts WHERE run_id = ?1 AND state = 'started' ORDER BY id");
-        self.attempt_list(&sql, run.as_str())
+        self.list(&sql, [run.as_str()], attempt_of)
     }
 
     /// The engines that are at work or died during it: those of attempts and of runs that have not ended, each once.
@@ -93,16 +93,6 @@ impl Tx<'_> {
         let found: Option<Option<i64>> =
             self.prepare(sql)?.query_row([attempt.as_str()], |row| row.get(0)).optional()?;
         Ok(found.flatten().map(Timestamp::from_millis))
-    }
-
-    fn attempt_list(&self, sql: &str, key: &str) -> Result<Vec<Attempt>> {
-        let mut statement = self.prepare(sql)?;
-        let mut rows = statement.query([key])?;
-        let mut attempts = Vec::new();
-        while let Some(row) = rows.next()? {
-            attempts.push(attempt_of(row)?);
-        }
-        Ok(attempts)
     }
 }
 

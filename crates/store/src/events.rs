@@ -74,7 +74,8 @@ pub struct NewEvent {
 impl NewEvent {
     /// An event that the store itself writes, under its id and time.
     pub(crate) fn by_store(
-        (event_id, at): (Id<id::Event>, Timestamp),
+        event_id: Id<id::Event>,
+        at: Timestamp,
         kind: &str,
         message: String,
         payload: Value,
@@ -334,23 +335,13 @@ impl Tx<'_> {
         }
         let order = if filter.oldest_first { "id" } else { "id DESC" };
         let sql = conditions.statement(&format!("SELECT {COLUMNS} FROM events"), order, filter.limit);
-        self.event_list(&sql, rusqlite::params_from_iter(conditions.values))
+        self.list(&sql, rusqlite::params_from_iter(conditions.values), event_of)
     }
 
     /// The event whose envelope has this id.
     pub fn event_by_id(&self, id: &str) -> Result<Option<Event>> {
         let sql = format!("SELECT {COLUMNS} FROM events WHERE event_id = ?1");
-        Ok(self.event_list(&sql, params![id])?.pop())
-    }
-
-    pub(crate) fn event_list(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Event>> {
-        let mut statement = self.prepare(sql)?;
-        let mut rows = statement.query(values)?;
-        let mut events = Vec::new();
-        while let Some(row) = rows.next()? {
-            events.push(event_of(row)?);
-        }
-        Ok(events)
+        Ok(self.list(&sql, params![id], event_of)?.pop())
     }
 }
 

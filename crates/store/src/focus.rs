@@ -8,7 +8,7 @@ use rusqlite::params;
 use crate::Tx;
 use crate::conditions::rows;
 use crate::error::Result;
-use crate::events::{self, Event};
+use crate::events::{self, Event, event_of};
 use crate::tasks::COLUMNS;
 
 /// Free for this agent: unclaimed, claimed by itself, or with an expired lease.
@@ -77,7 +77,7 @@ impl Tx<'_> {
         let (columns, news) = (events::COLUMNS, events::news());
         let Some(project) = project else {
             let sql = format!("SELECT {columns} FROM events WHERE id > ?1 AND {news} ORDER BY id LIMIT ?2");
-            return self.event_list(&sql, params![after, rows(limit)]);
+            return self.list(&sql, params![after, rows(limit)], event_of);
         };
         let of_project = format!(
             "SELECT {columns} FROM events WHERE project_id = ?1 AND id > ?2 AND {news} ORDER BY id LIMIT ?3"
@@ -85,8 +85,8 @@ impl Tx<'_> {
         let of_none = format!(
             "SELECT {columns} FROM events WHERE project_id IS NULL AND id > ?1 AND {news} ORDER BY id LIMIT ?2"
         );
-        let mut found = self.event_list(&of_project, params![project, after, rows(limit)])?;
-        found.extend(self.event_list(&of_none, params![after, rows(limit)])?);
+        let mut found = self.list(&of_project, params![project, after, rows(limit)], event_of)?;
+        found.extend(self.list(&of_none, params![after, rows(limit)], event_of)?);
         found.sort_unstable_by_key(|event| event.id);
         found.truncate(limit);
         Ok(found)

@@ -266,6 +266,34 @@ impl Tx<'_> {
         Ok(self.prepare(sql)?.query_row([counter], |row| row.get(0))?)
     }
 
+    /// Every row that a statement finds.
+    pub(crate) fn list<T>(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        of: impl Fn(&rusqlite::Row<'_>) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let mut statement = self.prepare(sql)?;
+        let mut rows = statement.query(values)?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            found.push(of(row)?);
+        }
+        Ok(found)
+    }
+
+    /// The first row that a statement finds.
+    pub(crate) fn first<T>(
+        &self,
+        sql: &str,
+        values: impl rusqlite::Params,
+        of: impl Fn(&rusqlite::Row<'_>) -> Result<T>,
+    ) -> Result<Option<T>> {
+        let mut statement = self.prepare(sql)?;
+        let mut rows = statement.query(values)?;
+        rows.next()?.map(of).transpose()
+    }
+
     /// Prepares every statement of a transaction, so that a test can check all query plans.
     pub(crate) fn prepare(&self, sql: &str) -> Result<rusqlite::CachedStatement<'_>> {
         #[cfg(test)]

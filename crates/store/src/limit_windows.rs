@@ -3,7 +3,7 @@
 use contract::domain::limit_window::LimitWindow;
 use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Row, params};
 
 use crate::Tx;
 use crate::conditions::rows;
@@ -20,27 +20,19 @@ pub struct LimitWaiter {
 impl Tx<'_> {
     pub fn limit_window(&self, resource: &str) -> Result<Option<LimitWindow>> {
         let sql = "SELECT resource, limit_window FROM limit_windows WHERE resource = ?1";
-        let found = self.prepare(sql)?.query_row([resource], |row| Ok(window_of(row))).optional()?;
-        found.transpose()
+        self.first(sql, [resource], window_of)
     }
 
     /// All that are remembered; the one that ends first comes first.
     pub fn limit_windows(&self, limit: usize) -> Result<Vec<LimitWindow>> {
         let sql = "SELECT resource, limit_window FROM limit_windows ORDER BY until LIMIT ?1";
-        let mut statement = self.prepare(sql)?;
-        let mut found = statement.query(params![rows(limit)])?;
-        let mut windows = Vec::new();
-        while let Some(row) = found.next()? {
-            windows.push(window_of(row)?);
-        }
-        Ok(windows)
+        self.list(sql, params![rows(limit)], window_of)
     }
 
     /// What a task waits for.
     pub fn limit_waiter(&self, task: &TaskId) -> Result<Option<LimitWaiter>> {
         let sql = "SELECT task_id, resource, since FROM limit_waiters WHERE task_id = ?1";
-        let found = self.prepare(sql)?.query_row([task.as_str()], |row| Ok(waiter_of(row))).optional()?;
-        found.transpose()
+        self.first(sql, [task.as_str()], waiter_of)
     }
 
     /// How many tasks wait for a resource. Those that were moved meanwhile wait no more.

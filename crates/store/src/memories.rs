@@ -2,7 +2,7 @@
 
 use contract::domain::memory::{Memory, MemoryKind, NewMemory, Place, Scope, ValueType};
 use contract::domain::time::Timestamp;
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Row, params};
 
 use crate::Tx;
 use crate::conditions::rows;
@@ -20,10 +20,7 @@ impl Tx<'_> {
     pub fn memory(&self, place: &Place, key: &str) -> Result<Option<Memory>> {
         let sql =
             format!("SELECT {COLUMNS} FROM memories m WHERE m.scope = ?1 AND m.scope_id = ?2 AND m.key = ?3");
-        self.prepare(&sql)?
-            .query_row([place.scope.as_str(), &place.scope_id, key], |row| Ok(memory_of(row)))
-            .optional()?
-            .transpose()
+        self.first(&sql, [place.scope.as_str(), &place.scope_id, key], memory_of)
     }
 
     /// The memories of one place that have not expired at `at`: pinned ones first, then the newest.
@@ -33,7 +30,7 @@ impl Tx<'_> {
              ORDER BY m.pinned DESC, m.updated_at DESC, m.id DESC LIMIT ?4"
         );
         let values = params![at.millis(), place.scope.as_str(), place.scope_id, rows(limit)];
-        self.memory_list(&sql, values)
+        self.list(&sql, values, memory_of)
     }
 
     /// Memories that have expired at `at`, longest expired first. Pinned ones never expire.
@@ -59,19 +56,9 @@ impl Tx<'_> {
         }
         Ok(())
     }
-
-    pub(crate) fn memory_list(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Memory>> {
-        let mut statement = self.prepare(sql)?;
-        let mut rows = statement.query(values)?;
-        let mut memories = Vec::new();
-        while let Some(row) = rows.next()? {
-            memories.push(memory_of(row)?);
-        }
-        Ok(memories)
-    }
 }
 
-fn memory_of(row: &Row<'_>) -> Result<Memory> {
+pub(crate) fn memory_of(row: &Row<'_>) -> Result<Memory> {
     let id: i64 = row.get(0)?;
     let bad = |what: &str, word: &str| unreadable(what, &format!("memory {id}"), word);
     let scope: String = row.get(1)?;

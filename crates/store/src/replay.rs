@@ -4,64 +4,11 @@ use contract::domain::change::Change;
 use contract::domain::time::Timestamp;
 use rusqlite::types::ValueRef;
 
-use crate::Store;
 use crate::error::{Error, Result};
 use crate::events::EventFilter;
-
-/// The columns that a replay must reproduce. Leases and heartbeats are not events and are left out.
-const TABLES: &[(&str, &str)] = &[
-    (
-        "tasks",
-        "id, title, description, status, evidence, priority, project_id, blocked_reason, version, claim_agent, \
-         claim_token, claim_since, run_id, number, name, spec, checks, pinned, open_dependencies, \
-         created_at, updated_at",
-    ),
-    ("task_dependencies", "task_id, depends_on"),
-    (
-        "runs",
-        "id, corr, state, asked, workspace, owner, cancel_requested, result, created_at, ended_at, session_id",
-    ),
-    ("attempts", "id, task_id, run_id, number, state, begun, started_at, ended_at, outcome, rollback"),
-    ("agents", "name, focus_task_id, focus_project_id, last_active_at"),
-    ("projects", "id, name, metadata, created_at"),
-    ("trusted_projects", "directory, digest, commands, trusted_by, trusted_at, basis"),
-    ("access_tokens", "id, name, scope, hash, created_by, created_at, expires_at, last_used_at, revoked_at"),
-    (
-        "memories",
-        "id, scope, scope_id, key, value, value_type, kind, half_life_days, pinned, expires_at, source_task_id, \
-         source_event_id, created_at, updated_at",
-    ),
-    ("artifacts", "id, number, task_id, event_id, project_id, file_path, content_type, created_at"),
-    // A tally of 0 and a missing tally are the same.
-    ("task_tallies WHERE tasks <> 0", "project_id, status, tasks"),
-    ("ledgers", "run_id, version"),
-    ("ledger_rows", "task_id, run_id, reference, row"),
-    ("ledger_deltas", "run_id, delta_id, digest"),
-    (
-        "locks",
-        "token, scope, run_id, task_id, reference, workspace, place, folded, mode, active, timeout_ms, granted_at, \
-         released_at, release_reason",
-    ),
-    ("assignments", "token, run_id, task_id, packet, token_hash, snapshot, ended, issued_at, ended_at"),
-    ("results", "token, run_id, task_id, status, result, checks, changes, accepted_at"),
-    ("blockers", "task_id, run_id, blocker, raised_at"),
-    (
-        "budgets",
-        "run_id, cost_limit, tokens_limit, cost_reserved, tokens_reserved, cost_spent, tokens_spent, cost_withheld, \
-         tokens_withheld",
-    ),
-    (
-        "reservations",
-        "token, run_id, task_id, cost, tokens, is_open, cost_spent, tokens_spent, cost_withheld, tokens_withheld",
-    ),
-    ("approvals", "id, run_id, task_id, state, asked, decided_by, reason, used_by, requested_at"),
-    ("worklog_lines", "task_id, number, run_id, token, line, digest, bytes, appended_at"),
-    ("handoffs", "run_id, digest, fencing, taken_at, constraints"),
-    ("epoch", "id, number, is_halted, reason, decided_by, decided_at"),
-    ("programs", "process, command, started_at"),
-    ("limit_windows", "resource, until, limit_window"),
-    ("limit_waiters", "task_id, resource, since"),
-];
+use crate::sqlite::seal::SEALED_TABLES;
+use crate::sqlite::tables::Table;
+use crate::{Store, Tx};
 
 const PAGE: usize = 1000;
 
@@ -94,17 +41,34 @@ impl Store {
     pub fn rows(&mut self) -> Result<Vec<String>> {
         let tx = self.read()?;
         let mut rows = Vec::new();
-        for (table, columns) in TABLES {
-            let mut statement = tx.prepare(&format!("SELECT {columns} FROM {table} ORDER BY 1, 2"))?;
-            let width = statement.column_count();
+        for table in tx.rebuilt_tables()? {
+            let mut statement = tx.prepare(&table.select())?;
             let mut found = statement.query([])?;
             while let Some(row) = found.next()? {
-                let values: rusqlite::Result<Vec<String>> =
-                    (0..width).map(|i| row.get_ref(i).map(shown)).collect();
-                rows.push(format!("{table}: {}", values?.join(" ")));
+                let values = (0..table.columns.len()).map(|column| row.get_ref(column).map(shown));
+                let values = values.collect::<rusqlite::Result<Vec<String>>>()?;
+                // A tally of 0 and a missing tally are the same.
+                if table.name != "task_tallies" || values.last().is_none_or(|tasks| tasks != "0") {
+                    rows.push(format!("{}: {}", table.name, values.join(" ")));
+                }
             }
         }
         Ok(rows)
+    }
+}
+
+impl Tx<'_> {
+    /// The tables that a replay reproduces, without the columns that change without an event: leases and heartbeats.
+    fn rebuilt_tables(&self) -> Result<Vec<Table>> {
+        let sealed = |table: &Table| SEALED_TABLES.iter().find(|sealed| sealed.name == table.name);
+        let is_beside = |table: &Table| sealed(table).is_some_and(|sealed| sealed.is_counted);
+        let rebuilt = |table: &Table| {
+            let unlogged = sealed(table).map_or("", |sealed| sealed.unlogged);
+            table.with_columns(|column| unlogged.split(", ").all(|other| other != column))
+        };
+        let tables = self.tables()?;
+        let logged = tables.iter().filter(|table| table.name != "events" && !is_beside(table));
+        Ok(logged.map(rebuilt).collect())
     }
 }
 

@@ -65,7 +65,8 @@ impl Tx<'_> {
     /// Stores an answer under its key, for retries.
     pub fn keep_answer(
         &self,
-        (agent, request): (&Agent, &RequestId),
+        agent: &Agent,
+        request: &RequestId,
         answered: &StoredAnswer,
         at: Timestamp,
     ) -> Result<()> {

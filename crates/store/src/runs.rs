@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use contract::domain::run::{Run, RunId, RunState};
 use contract::domain::time::{Lease, Timestamp};
-use rusqlite::{OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Row, params, params_from_iter};
 
 use crate::Tx;
 use crate::conditions::{Conditions, rows};
@@ -33,7 +33,7 @@ impl Tx<'_> {
     }
 
     fn one(&self, sql: &str, key: &str) -> Result<Option<Run>> {
-        self.prepare(sql)?.query_row([key], |row| Ok(run_of(row))).optional()?.transpose()
+        self.first(sql, [key], run_of)
     }
 
     /// Newest first.
@@ -44,13 +44,7 @@ impl Tx<'_> {
         }
         let select = format!("SELECT {COLUMNS} FROM runs");
         let sql = conditions.statement(&select, "created_at DESC, id DESC", filter.limit);
-        let mut statement = self.prepare(&sql)?;
-        let mut found = statement.query(params_from_iter(conditions.values))?;
-        let mut runs = Vec::new();
-        while let Some(row) = found.next()? {
-            runs.push(run_of(row)?);
-        }
-        Ok(runs)
+        self.list(&sql, params_from_iter(conditions.values), run_of)
     }
 
     /// The runs of an AOP session, newest first.
@@ -58,13 +52,7 @@ impl Tx<'_> {
         let sql = format!(
             "SELECT {COLUMNS} FROM runs WHERE session_id = ?1 ORDER BY created_at DESC, id DESC LIMIT ?2"
         );
-        let mut statement = self.prepare(&sql)?;
-        let mut found = statement.query(params![session_id, rows(limit)])?;
-        let mut runs = Vec::new();
-        while let Some(row) = found.next()? {
-            runs.push(run_of(row)?);
-        }
-        Ok(runs)
+        self.list(&sql, params![session_id, rows(limit)], run_of)
     }
 
     /// Where the runs of an AOP session work.
@@ -81,26 +69,14 @@ impl Tx<'_> {
             "SELECT {COLUMNS} FROM runs WHERE asked ->> 'parent_run' = ?1
              AND state IN ('submitted', 'running', 'stopped') ORDER BY id"
         );
-        let mut statement = self.prepare(&sql)?;
-        let mut found = statement.query([parent.as_str()])?;
-        let mut runs = Vec::new();
-        while let Some(row) = found.next()? {
-            runs.push(run_of(row)?);
-        }
-        Ok(runs)
+        self.list(&sql, [parent.as_str()], run_of)
     }
 
     /// The runs of one work item, newest first.
     pub fn runs_of_corr(&self, corr: &str, limit: usize) -> Result<Vec<Run>> {
         let sql =
             format!("SELECT {COLUMNS} FROM runs WHERE corr = ?1 ORDER BY created_at DESC, id DESC LIMIT ?2");
-        let mut statement = self.prepare(&sql)?;
-        let mut found = statement.query(params![corr, rows(limit)])?;
-        let mut runs = Vec::new();
-        while let Some(row) = found.next()? {
-            runs.push(run_of(row)?);
-        }
-        Ok(runs)
+        self.list(&sql, params![corr, rows(limit)], run_of)
     }
 
     /// The newest runs of all AOP sessions as session, run and time, newest first. Reads only the index.

@@ -7,7 +7,7 @@ use rusqlite::params;
 use crate::Tx;
 use crate::conditions::rows;
 use crate::error::Result;
-use crate::events::{COLUMNS, Event};
+use crate::events::{COLUMNS, Event, event_of};
 
 /// Where to look for events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Tx<'_> {
         let sql = format!(
             "SELECT {columns} FROM events WHERE {condition} AND substance = 1 ORDER BY id DESC LIMIT ?2"
         );
-        self.event_list(&sql, params![scope.id(), rows(limit)])
+        self.list(&sql, params![scope.id(), rows(limit)], event_of)
     }
 
     /// The newest events of one of the kinds that repeat.
@@ -52,6 +52,6 @@ impl Tx<'_> {
             "SELECT {columns} FROM events WHERE {condition} AND substance = 2 AND kind = ?2
              ORDER BY id DESC LIMIT ?3"
         );
-        self.event_list(&sql, params![scope.id(), kind, rows(limit)])
+        self.list(&sql, params![scope.id(), kind, rows(limit)], event_of)
     }
 }

@@ -223,13 +223,7 @@ impl Tx<'_> {
 
     /// Tasks without their dependencies.
     fn bare_tasks(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Task>> {
-        let mut statement = self.prepare(sql)?;
-        let mut rows = statement.query(values)?;
-        let mut tasks = Vec::new();
-        while let Some(row) = rows.next()? {
-            tasks.push(raw(row)?);
-        }
-        Ok(tasks)
+        self.list(sql, values, raw)
     }
 
     fn with_dependencies(&self, mut task: Task) -> Result<Task> {

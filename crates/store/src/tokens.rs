@@ -21,13 +21,7 @@ impl Tx<'_> {
     /// All tokens, revoked ones included, the oldest first.
     pub fn access_tokens(&self, limit: usize) -> Result<Vec<Token>> {
         let sql = format!("SELECT {COLUMNS} FROM access_tokens ORDER BY id LIMIT ?1");
-        let mut statement = self.prepare(&sql)?;
-        let mut found = statement.query(params![rows(limit)])?;
-        let mut tokens = Vec::new();
-        while let Some(row) = found.next()? {
-            tokens.push(raw(row)?);
-        }
-        Ok(tokens)
+        self.list(&sql, params![rows(limit)], raw)
     }
 }
 

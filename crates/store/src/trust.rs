@@ -21,13 +21,7 @@ impl Tx<'_> {
     /// Everything that was allowed, by directory.
     pub fn trusts(&self, limit: usize) -> Result<Vec<Trust>> {
         let sql = format!("SELECT {COLUMNS} FROM trusted_projects ORDER BY directory LIMIT ?1");
-        let mut statement = self.prepare(&sql)?;
-        let mut found = statement.query(params![rows(limit)])?;
-        let mut trusts = Vec::new();
-        while let Some(row) = found.next()? {
-            trusts.push(raw(row)?);
-        }
-        Ok(trusts)
+        self.list(&sql, params![rows(limit)], raw)
     }
 }
 

@@ -41,7 +41,8 @@ fn tell_ancestor(words: &[OsString]) -> ExitCode {
 
 /// `identity`: prints how a store would record this process, and works until killed.
 fn tell_identity() -> ExitCode {
-    let shim = ShimProgram { program: "none".into(), args: Vec::new(), has_template: false, store: OnceLock::new() };
+    let shim =
+        ShimProgram { program: "none".into(), args: Vec::new(), has_template: false, store: OnceLock::new() };
     let own = serde_json::to_string(&shim.owner()).expect("an owner is JSON");
     writeln!(io::stdout(), "{own}").ok();
     loop {
@@ -66,7 +67,12 @@ fn own(words: &[OsString]) -> ExitCode {
     let text = token.to_str().expect("a number");
     let attempt = Id::from_bits(text.parse().expect("a number"));
     let program = std::env::current_exe().expect("this program's path");
-    let shim = ShimProgram { program, args: vec!["shim".into(), token.clone()], has_template: false, store: OnceLock::new() };
+    let shim = ShimProgram {
+        program,
+        args: vec!["shim".into(), token.clone()],
+        has_template: false,
+        store: OnceLock::new(),
+    };
     let (sender, started) = mpsc::channel();
     let mut handles = Vec::new();
     for script in scripts {

@@ -34,7 +34,7 @@ pub(super) fn executing(beats: Option<Beats>) -> Live {
 
 pub(super) fn working(step: WorkStep, beats: Option<Beats>) -> Live {
     let attempt = samples::attempt(AttemptState::Started, "").begun;
-    let owner = OwnerIdentity { pid: 1, start_time: 1, boot_id: "boot".to_owned() };
+    let owner = OwnerIdentity::process(1, 1, "boot".to_owned());
     let marker = Marker { attempt: attempt.id.clone(), owner };
     let executor = ExecutorRun {
         step,

@@ -47,9 +47,7 @@ pub(super) use self::{
 #[cfg(not(target_os = "linux"))]
 mod nowhere;
 #[cfg(not(target_os = "linux"))]
-pub(super) use self::nowhere::{
-    Barrier, Doors, Usage, bound_sockets, lay_out, open_socket_list,
-};
+pub(super) use self::nowhere::{Barrier, Doors, Usage, bound_sockets, lay_out, open_socket_list};
 
 /// What is asked for. All paths are absolute and contain no symbolic link, unless their field says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -146,6 +146,14 @@ struct Confined {
     outlet: Option<Outlet>,
 }
 
+/// What became of the wish for a namespace.
+enum NamespaceEntry {
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there are none"))]
+    Entered(Namespace),
+    /// The system does not allow it, for this reason.
+    Refused(String),
+}
+
 /// The namespace that this process is in now, and what it knows from before.
 struct Entered {
     in_force: NamespaceInForce,
@@ -162,8 +170,8 @@ impl Entered {
         let (in_force, namespace) = match wanted {
             Wanted::Off => (NamespaceInForce::Off, None),
             Wanted::On => match namespace::enter()? {
-                Ok(namespace) => (NamespaceInForce::On, Some(namespace)),
-                Err(reason) => (NamespaceInForce::Refused(reason), None),
+                NamespaceEntry::Entered(namespace) => (NamespaceInForce::On, Some(namespace)),
+                NamespaceEntry::Refused(reason) => (NamespaceInForce::Refused(reason), None),
             },
         };
         if namespace.is_some() {

@@ -54,8 +54,7 @@ fn templates() -> MutexGuard<'static, Templates> {
     TEMPLATES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-static TEMPLATES: Mutex<Templates> =
-    Mutex::new(Templates { has_begun: false, template: None, failures: 0 });
+static TEMPLATES: Mutex<Templates> = Mutex::new(Templates { has_begun: false, template: None, failures: 0 });
 
 /// The template of this process, if there is one.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use contract::aocl::payload::{LayerPayload, Verification};
@@ -122,7 +122,12 @@ impl World {
 }
 
 fn open(store: &TempStore, seed: u64) -> Context {
-    let shim = ShimProgram { program: PathBuf::from("/nowhere"), args: Vec::new(), has_template: false, store: OnceLock::new() };
+    let shim = ShimProgram {
+        program: PathBuf::from("/nowhere"),
+        args: Vec::new(),
+        has_template: false,
+        store: OnceLock::new(),
+    };
     let host = LocalHost { launcher: Arc::new(shim), door: Box::new(PlainDoor) };
     let ids = Box::new(SeededIds::new(seed));
     Context::open(&store.path(), Arc::new(store.clock()), ids, Rc::new(host)).unwrap()

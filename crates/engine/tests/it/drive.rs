@@ -104,7 +104,12 @@ impl Bench {
 }
 
 fn shim() -> ShimProgram {
-    ShimProgram { program: PROGRAM.into(), args: vec!["shim".into()], has_template: true, store: OnceLock::new() }
+    ShimProgram {
+        program: PROGRAM.into(),
+        args: vec!["shim".into()],
+        has_template: true,
+        store: OnceLock::new(),
+    }
 }
 
 fn open(store: &TempStore, seed: u64) -> Context {

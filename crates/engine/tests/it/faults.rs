@@ -66,7 +66,12 @@ fn a_launch_that_makes_no_sense_is_refused_before_anything_starts() {
 fn a_program_that_is_no_shim_is_noticed() {
     let token = fresh_token();
     let start = |program: &str, reports: std::sync::mpsc::Sender<Report>| {
-        let shim = ShimProgram { program: program.into(), args: Vec::new(), has_template: false, store: std::sync::OnceLock::new() };
+        let shim = ShimProgram {
+            program: program.into(),
+            args: Vec::new(),
+            has_template: false,
+            store: std::sync::OnceLock::new(),
+        };
         Supervisor::start(&shim, script(&token, "true"), move |report| reports.send(report).unwrap())
     };
     let (sender, _reports) = std::sync::mpsc::channel();

@@ -77,7 +77,10 @@ fn leftovers_of_a_store_are_not_those_of_its_copy() {
             let left = alive(&owner.token).len();
             let copied = StoreFile { inode: copy, ..identity.store.clone().unwrap() };
             let of_copy = |marker: &Marker| marker.owner.may_work_for(Some(&copied));
-            assert_eq!(supervisor::reap_leftovers(|marker| is_of(&owner)(marker) && of_copy(marker)), Reaped::default());
+            assert_eq!(
+                supervisor::reap_leftovers(|marker| is_of(&owner)(marker) && of_copy(marker)),
+                Reaped::default()
+            );
             assert_eq!(alive(&owner.token).len(), left);
             let of_store = |marker: &Marker| marker.owner.may_work_for(identity.store.as_ref());
             supervisor::reap_leftovers(|marker| is_of(&owner)(marker) && of_store(marker))

@@ -17,7 +17,12 @@ fn start(token: &str, text: &str) -> (Handle, Receiver<Report>) {
 }
 
 fn start_with(sandbox: Sandbox, token: &str, text: &str) -> (Handle, Receiver<Report>) {
-    let shim = ShimProgram { program: PROGRAM.into(), args: vec!["shim".into()], has_template: true, store: std::sync::OnceLock::new() };
+    let shim = ShimProgram {
+        program: PROGRAM.into(),
+        args: vec!["shim".into()],
+        has_template: true,
+        store: std::sync::OnceLock::new(),
+    };
     let (sender, reports) = mpsc::channel();
     let mut spec = script(token, text);
     spec.stdin = Stdin::KeptOpen(Vec::new());

@@ -36,7 +36,12 @@ impl Bench {
     fn new() -> Self {
         let scratch = Scratch::new();
         let clones = Worktrees::at(scratch.join("clones"));
-        let shim = ShimProgram { program: PROGRAM.into(), args: vec!["shim".into()], has_template: true, store: std::sync::OnceLock::new() };
+        let shim = ShimProgram {
+            program: PROGRAM.into(),
+            args: vec!["shim".into()],
+            has_template: true,
+            store: std::sync::OnceLock::new(),
+        };
         let home = scratch.dir("home").into_os_string();
         let environment =
             BTreeMap::from([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()), ("HOME".into(), home)]);

@@ -54,7 +54,12 @@ pub(crate) fn marker(token: &str) -> Marker {
 }
 
 pub(crate) fn shim_program(token: &str) -> ShimProgram {
-    ShimProgram { program: PROGRAM.into(), args: vec!["shim".into(), token.into()], has_template: false, store: std::sync::OnceLock::new() }
+    ShimProgram {
+        program: PROGRAM.into(),
+        args: vec!["shim".into(), token.into()],
+        has_template: false,
+        store: std::sync::OnceLock::new(),
+    }
 }
 
 /// A shell script whose `$0` is the token.

@@ -212,7 +212,14 @@ pub(crate) fn reader() -> Session {
 }
 
 pub(crate) fn owner(pid: u32) -> Owner {
-    Owner { pid, start_time: 1, boot_id: "boot-1".to_owned(), within: Vec::new(), machine: String::new(), store: None }
+    Owner {
+        pid,
+        start_time: 1,
+        boot_id: "boot-1".to_owned(),
+        within: Vec::new(),
+        machine: String::new(),
+        store: None,
+    }
 }
 
 pub(crate) fn create(title: &str) -> task::create::Request {

@@ -15,35 +15,25 @@ const COLUMNS: &str = "id, state, asked, decided_by, reason, used_by, requested_
 impl Tx<'_> {
     pub fn approval(&self, id: &ApprovalId) -> Result<Option<Filed>> {
         let sql = format!("SELECT {COLUMNS} FROM approvals WHERE id = ?1");
-        Ok(self.approval_list(&sql, params![id.as_str()])?.pop())
+        Ok(self.list(&sql, params![id.as_str()], filed_of)?.pop())
     }
 
     /// All approvals of a task, oldest first.
     pub fn approvals_of_task(&self, task: &TaskId) -> Result<Vec<Filed>> {
         let sql = format!("SELECT {COLUMNS} FROM approvals WHERE task_id = ?1 ORDER BY id");
-        self.approval_list(&sql, params![task.as_str()])
+        self.list(&sql, params![task.as_str()], filed_of)
     }
 
     /// The approvals of a run, oldest first.
     pub fn approvals_of_run(&self, run: &RunId, limit: usize) -> Result<Vec<Filed>> {
         let sql = format!("SELECT {COLUMNS} FROM approvals WHERE run_id = ?1 ORDER BY id LIMIT ?2");
-        self.approval_list(&sql, params![run.as_str(), rows(limit)])
+        self.list(&sql, params![run.as_str(), rows(limit)], filed_of)
     }
 
     /// The approvals in one state, oldest first.
     pub fn approvals_in(&self, state: ApprovalState, limit: usize) -> Result<Vec<Filed>> {
         let sql = format!("SELECT {COLUMNS} FROM approvals WHERE state = ?1 ORDER BY id LIMIT ?2");
-        self.approval_list(&sql, params![state.as_str(), rows(limit)])
-    }
-
-    fn approval_list(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Filed>> {
-        let mut statement = self.prepare(sql)?;
-        let mut rows = statement.query(values)?;
-        let mut found = Vec::new();
-        while let Some(row) = rows.next()? {
-            found.push(filed_of(row)?);
-        }
-        Ok(found)
+        self.list(&sql, params![state.as_str(), rows(limit)], filed_of)
     }
 }
 

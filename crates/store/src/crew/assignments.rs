@@ -6,7 +6,7 @@ use contract::domain::id::Id;
 use contract::domain::run::RunId;
 use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Row, params};
 use serde_json::Value;
 
 use crate::Tx;
@@ -39,44 +39,32 @@ pub struct ResultRow {
     pub changes: Option<Changes>,
 }
 
+const RESULT_COLUMNS: &str = "token, task_id, status, result, checks, changes";
 const COLUMNS: &str = "token, run_id, task_id, packet, snapshot, ended, issued_at, token_hash";
 
 impl Tx<'_> {
     pub fn assignment(&self, token: i64) -> Result<Option<AssignmentRow>> {
         let sql = format!("SELECT {COLUMNS} FROM assignments WHERE token = ?1");
-        let found = self.prepare(&sql)?.query_row([token], |row| Ok(assignment_row_of(row))).optional()?;
-        found.transpose()
+        self.first(&sql, [token], assignment_row_of)
     }
 
     /// The last assignment of a task.
     pub fn last_assignment(&self, task: &TaskId) -> Result<Option<AssignmentRow>> {
         let sql = format!("SELECT {COLUMNS} FROM assignments WHERE task_id = ?1 ORDER BY token DESC LIMIT 1");
-        let found =
-            self.prepare(&sql)?.query_row([task.as_str()], |row| Ok(assignment_row_of(row))).optional()?;
-        found.transpose()
+        self.first(&sql, [task.as_str()], assignment_row_of)
     }
 
     /// The results of a run, in the order of their tokens.
     pub fn results_of_run(&self, run: &RunId) -> Result<Vec<ResultRow>> {
-        let sql = "SELECT token, task_id, status, result, checks, changes FROM results WHERE run_id = ?1
-                   ORDER BY token";
-        let mut statement = self.prepare(sql)?;
-        let mut rows = statement.query(params![run.as_str()])?;
-        let mut found = Vec::new();
-        while let Some(row) = rows.next()? {
-            found.push(result_row_of(row)?);
-        }
-        Ok(found)
+        let sql = format!("SELECT {RESULT_COLUMNS} FROM results WHERE run_id = ?1 ORDER BY token");
+        self.list(&sql, params![run.as_str()], result_row_of)
     }
-}
 
-impl Tx<'_> {
     /// The last accepted result of a task.
     pub fn last_result(&self, task: &TaskId) -> Result<Option<ResultRow>> {
-        let sql = "SELECT token, task_id, status, result, checks, changes FROM results WHERE task_id = ?1
-                   ORDER BY token DESC LIMIT 1";
-        let found = self.prepare(sql)?.query_row([task.as_str()], |row| Ok(result_row_of(row))).optional()?;
-        found.transpose()
+        let sql =
+            format!("SELECT {RESULT_COLUMNS} FROM results WHERE task_id = ?1 ORDER BY token DESC LIMIT 1");
+        self.first(&sql, [task.as_str()], result_row_of)
     }
 }
 

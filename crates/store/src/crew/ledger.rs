@@ -60,19 +60,12 @@ impl Tx<'_> {
     /// The rows that were written; a task of a plan has none until something happens to it.
     pub fn ledger_rows(&self, run: &RunId) -> Result<Vec<LedgerRow>> {
         let sql = format!("SELECT {COLUMNS} FROM ledger_rows WHERE run_id = ?1");
-        let mut statement = self.prepare(&sql)?;
-        let mut rows = statement.query([run.as_str()])?;
-        let mut found = Vec::new();
-        while let Some(row) = rows.next()? {
-            found.push(row_of(row)?);
-        }
-        Ok(found)
+        self.list(&sql, [run.as_str()], row_of)
     }
 
     pub fn ledger_row(&self, task: &TaskId) -> Result<Option<LedgerRow>> {
         let sql = format!("SELECT {COLUMNS} FROM ledger_rows WHERE task_id = ?1");
-        let found = self.prepare(&sql)?.query_row([task.as_str()], |row| Ok(row_of(row))).optional()?;
-        found.transpose()
+        self.first(&sql, [task.as_str()], row_of)
     }
 
     /// The task that operator documents call by this name. Uses only index look-ups.

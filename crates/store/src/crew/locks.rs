@@ -28,7 +28,7 @@ impl Tx<'_> {
         let mut names: Vec<&str> = above.chain([text]).collect();
         names.dedup();
         for name in names {
-            found.extend(self.lock_list(&at, params![name])?);
+            found.extend(self.list(&at, params![name], held_of)?);
         }
         // `0` is the character after `/`.
         let (first, last) = if text == "/" {
@@ -39,26 +39,26 @@ impl Tx<'_> {
         let below = format!(
             "SELECT {COLUMNS} FROM locks WHERE active = 1 AND folded > ?1 AND folded < ?2 ORDER BY folded"
         );
-        found.extend(self.lock_list(&below, params![first, last])?);
+        found.extend(self.list(&below, params![first, last], held_of)?);
         Ok(found)
     }
 
     /// The active locks of a task.
     pub fn locks_of_task(&self, task: &TaskId) -> Result<Vec<Held>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE task_id = ?1 AND active = 1 ORDER BY token");
-        self.lock_list(&sql, params![task.as_str()])
+        self.list(&sql, params![task.as_str()], held_of)
     }
 
     /// The active locks of a run's tasks.
     pub fn active_locks_of_run(&self, run: &RunId) -> Result<Vec<Held>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE run_id = ?1 AND active = 1 ORDER BY token");
-        self.lock_list(&sql, params![run.as_str()])
+        self.list(&sql, params![run.as_str()], held_of)
     }
 
     /// All locks that a run ever held, newest first.
     pub fn lock_history(&self, run: &RunId, limit: usize) -> Result<Vec<Held>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE run_id = ?1 ORDER BY token DESC LIMIT ?2");
-        self.lock_list(&sql, params![run.as_str(), rows(limit)])
+        self.list(&sql, params![run.as_str(), rows(limit)], held_of)
     }
 
     /// Locks of this token or a later one that are active, or were released at or after a time.
@@ -67,31 +67,31 @@ impl Tx<'_> {
             "SELECT {COLUMNS} FROM locks
              WHERE token >= ?1 AND (active = 1 OR released_at >= ?2 OR token > ?3) ORDER BY token"
         );
-        self.lock_list(&sql, params![token, at.millis(), own])
+        self.list(&sql, params![token, at.millis(), own], held_of)
     }
 
     /// All active locks in the store.
     pub fn active_locks(&self, limit: usize) -> Result<Vec<Held>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE active = 1 ORDER BY folded LIMIT ?1");
-        self.lock_list(&sql, params![rows(limit)])
+        self.list(&sql, params![rows(limit)], held_of)
     }
 
     /// All locks that a task ever held, newest first.
     pub fn lock_history_of_task(&self, task: &TaskId, limit: usize) -> Result<Vec<Held>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE task_id = ?1 ORDER BY token DESC LIMIT ?2");
-        self.lock_list(&sql, params![task.as_str(), rows(limit)])
+        self.list(&sql, params![task.as_str(), rows(limit)], held_of)
     }
 
     /// The locks under a token, held or released.
     pub fn locks_of_token(&self, token: i64) -> Result<Vec<Held>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE token = ?1");
-        self.lock_list(&sql, params![token])
+        self.list(&sql, params![token], held_of)
     }
 
     /// Locks that were granted after this token, oldest first.
     pub fn locks_granted_after(&self, token: i64, limit: usize) -> Result<Vec<Held>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE token > ?1 ORDER BY token LIMIT ?2");
-        self.lock_list(&sql, params![token, rows(limit)])
+        self.list(&sql, params![token, rows(limit)], held_of)
     }
 
     /// Renews the locks of a live holder. A row update, not an event. `false` if no lock is held under the token.
@@ -106,16 +106,6 @@ impl Tx<'_> {
     pub fn expired_locks(&self, now: &Now) -> Result<Vec<Held>> {
         let held = self.active_locks(usize::MAX)?;
         Ok(held.into_iter().filter(|lock| !lock.lease.is_live(now)).collect())
-    }
-
-    fn lock_list(&self, sql: &str, values: impl rusqlite::Params) -> Result<Vec<Held>> {
-        let mut statement = self.prepare(sql)?;
-        let mut rows = statement.query(values)?;
-        let mut found = Vec::new();
-        while let Some(row) = rows.next()? {
-            found.push(held_of(row)?);
-        }
-        Ok(found)
     }
 }
 

@@ -7,7 +7,7 @@ use rusqlite::params;
 use crate::Tx;
 use crate::conditions::rows;
 use crate::error::Result;
-use crate::memories::{ALIVE, COLUMNS};
+use crate::memories::{ALIVE, COLUMNS, memory_of};
 
 impl Tx<'_> {
     /// Memories that have not expired at `at` and contain every word, best match first.
@@ -19,6 +19,6 @@ impl Tx<'_> {
             "SELECT {COLUMNS} FROM memory_words w JOIN memories m ON m.id = w.rowid
              WHERE memory_words MATCH ?2 AND {ALIVE} ORDER BY w.rank, m.id LIMIT ?3"
         );
-        self.memory_list(&sql, params![at.millis(), quoted.join(" "), rows(limit)])
+        self.list(&sql, params![at.millis(), quoted.join(" "), rows(limit)], memory_of)
     }
 }

@@ -80,7 +80,14 @@ fn uses(tx: &Tx<'_>, index: &str, call: impl FnOnce(&Tx<'_>)) {
 }
 
 fn process(pid: u32) -> Owner {
-    Owner { pid, start_time: 1, boot_id: "b".to_owned(), within: Vec::new(), machine: String::new(), store: None }
+    Owner {
+        pid,
+        start_time: 1,
+        boot_id: "b".to_owned(),
+        within: Vec::new(),
+        machine: String::new(),
+        store: None,
+    }
 }
 
 fn id<K: Kind>(bits: u128) -> Id<K> {
@@ -314,7 +321,7 @@ fn writes_touch_only_their_rows() {
     looks_up(&tx, "record a worker heartbeat", |tx| tx.record_heartbeat(&id(2), &now).unwrap());
     looks_up(&tx, "a counter", |tx| assert_eq!(tx.next_number("fencing").unwrap(), 1));
     looks_up(&tx, "no answer yet", |tx| drop(tx.stored_answer(&agent, &request).unwrap()));
-    looks_up(&tx, "an answer", |tx| tx.keep_answer((&agent, &request), &answered, now.at).unwrap());
+    looks_up(&tx, "an answer", |tx| tx.keep_answer(&agent, &request, &answered, now.at).unwrap());
     let (number, stream) = (tx.events_ever().unwrap(), Stream::Store.name());
     looks_up(&tx, "streams", |tx| drop(tx.streams_after("", 10).unwrap()));
     looks_up(&tx, "a stream", |tx| assert!(tx.stream_extent(&stream).unwrap().is_some()));
@@ -368,8 +375,14 @@ fn one_of_each(now: &Now) -> Vec<Change> {
 }
 
 fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
-    let owner =
-        Owner { pid: 1, start_time: 1, boot_id: "b".to_owned(), within: Vec::new(), machine: String::new(), store: None };
+    let owner = Owner {
+        pid: 1,
+        start_time: 1,
+        boot_id: "b".to_owned(),
+        within: Vec::new(),
+        machine: String::new(),
+        store: None,
+    };
     let run = NewRun {
         id: id(1),
         corr: "c".to_owned(),

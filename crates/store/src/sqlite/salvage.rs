@@ -74,44 +74,42 @@ pub fn salvage(from: &Path, into: &Path, ids: &mut dyn Minter, now: Timestamp) -
     found.events_read = events.len();
     let (chains, unchained) = chains::longest(events, &source.anchors(), &mut found);
     found.unchained = parts.keep_unchained(&unchained)?;
-    fill(&parts.store(), (&source, &chains), (ids, now), &mut found)?;
+    let mut store = Store::open(&parts.store(), now)?;
+    // Changes that do not fit are rolled back one by one, so the seal is computed at the end.
+    store.seal_anew_at_next_transaction()?;
+    let tx = store.begin()?;
+    tx.take_over(&source, &chains, &mut found)?;
+    tx.note_anchors(&chains, ids, now)?;
+    let message = "Salvaged from a damaged store".to_owned();
+    tx.append(
+        &Stream::Store,
+        NewEvent::by_store(mint(ids, now), now, STORE_SALVAGED, message, json!(found)),
+    )?;
+    tx.count_events_from(tx.accounted()?)?;
+    tx.commit()?;
+    drop(store);
     parts.finish()?;
     Ok(found)
 }
 
-/// Makes the new store.
-fn fill(
-    path: &Path,
-    (source, chains): (&Source, &[Chain]),
-    (ids, now): (&mut dyn Minter, Timestamp),
-    found: &mut Salvaged,
-) -> Result<()> {
-    let mut store = Store::open(path, now)?;
-    // Changes that do not fit are rolled back one by one, so the seal is computed at the end.
-    store.seal_anew_at_next_transaction()?;
-    let tx = store.begin()?;
-    tx.defer_foreign_keys()?;
-    // The tables of a log that begins at an anchor are more than the log.
-    found.rebuilt = chains.iter().all(|chain| chain.anchor_seq == 0);
-    let is_whole = found.lost.is_empty() && found.lost_more == 0;
-    tx.take_events(chains, found)?;
-    if !found.rebuilt {
-        tx.copy_tables(source, |name| !["requests", "counters", "cursors"].contains(&name), found)?;
-    }
-    tx.take_the_rest(source, is_whole, found)?;
-    tx.remove_dangling(found)?;
-    tx.note_anchors(chains, ids, now)?;
-    found.tasks = tx.count("tasks")?;
-    found.memories = tx.count("memories")?;
-    tx.raise_number(SALVAGED_COUNTER, 1)?;
-    let message = "Salvaged from a damaged store".to_owned();
-    let event = NewEvent::by_store((mint(ids, now), now), STORE_SALVAGED, message, json!(found));
-    tx.append(&Stream::Store, event)?;
-    tx.count_events_from(tx.accounted()?)?;
-    tx.commit()
-}
-
 impl Tx<'_> {
+    /// Writes what is whole in the damaged store.
+    fn take_over(&self, source: &Source, chains: &[Chain], found: &mut Salvaged) -> Result<()> {
+        self.defer_foreign_keys()?;
+        // The tables of a log that begins at an anchor are more than the log.
+        found.rebuilt = chains.iter().all(|chain| chain.anchor_seq == 0);
+        let is_whole = found.lost.is_empty() && found.lost_more == 0;
+        self.take_events(chains, found)?;
+        if !found.rebuilt {
+            self.copy_tables(source, |name| !["requests", "counters", "cursors"].contains(&name), found)?;
+        }
+        self.take_the_rest(source, is_whole, found)?;
+        self.remove_dangling(found)?;
+        found.tasks = self.count("tasks")?;
+        found.memories = self.count("memories")?;
+        self.raise_number(SALVAGED_COUNTER, 1)
+    }
+
     /// Whether the tables hold more than the log, because the store came out of a damaged one.
     pub fn was_salvaged(&self) -> Result<bool> {
         Ok(self.last_number(SALVAGED_COUNTER)? > 0)
@@ -297,7 +295,7 @@ impl Tx<'_> {
             let anchor = json!({"seq": chain.anchor_seq, "hash": chain.anchor_hash});
             let message = format!("Events 1 to {} were lost in a damaged store", chain.anchor_seq);
             let payload = json!({"anchor": anchor});
-            let event = NewEvent::by_store((mint(ids, now), now), PRUNED, message, payload);
+            let event = NewEvent::by_store(mint(ids, now), now, PRUNED, message, payload);
             if let Some(stream) = Stream::named(&chain.stream) {
                 self.append(&stream, event)?;
             }

@@ -23,8 +23,10 @@ pub(crate) use sums::{Sum, Sums};
 /// A table with rows or columns that the log does not rebuild.
 pub(crate) struct SealedTable {
     pub(crate) name: &'static str,
-    /// The columns of the MAC, its own not among them.
-    pub(crate) columns: &'static str,
+    /// The columns of the MAC that name the row, or that the log rebuilds.
+    logged: &'static str,
+    /// Those of the MAC that the log does not rebuild; empty where it rebuilds none of the row.
+    pub(crate) unlogged: &'static str,
     /// How many of the first columns only name the row: one in which all others are empty has no seal. 0 where every row
     /// has one.
     keys: usize,
@@ -35,12 +37,17 @@ pub(crate) struct SealedTable {
 }
 
 const fn rows(name: &'static str, columns: &'static str) -> SealedTable {
-    SealedTable { name, columns, keys: 0, seal: "seal", is_counted: true }
+    SealedTable { name, logged: columns, unlogged: "", keys: 0, seal: "seal", is_counted: true }
 }
 
 /// Columns that change without an event.
-const fn leases(name: &'static str, keys: usize, columns: &'static str) -> SealedTable {
-    SealedTable { name, columns, keys, seal: "lease_seal", is_counted: false }
+const fn leases(
+    name: &'static str,
+    keys: usize,
+    logged: &'static str,
+    unlogged: &'static str,
+) -> SealedTable {
+    SealedTable { name, logged, unlogged, keys, seal: "lease_seal", is_counted: false }
 }
 
 pub(crate) const SEALED_TABLES: &[SealedTable] = &[
@@ -49,20 +56,22 @@ pub(crate) const SEALED_TABLES: &[SealedTable] = &[
     rows("counters", "name, value"),
     rows("cursors", "agent, project_id, last_event_id, updated_at"),
     // The log rebuilds the token and the owner: who erases a lease cannot erase what says that there is one.
-    leases("tasks", 1, "id, claim_token, claim_boot_id, claim_until, claim_holder"),
-    leases("runs", 1, "id, owner, lease_boot_id, lease_until"),
-    leases("locks", 0, "token, scope, lease_boot_id, lease_until, holder"),
-    leases("attempts", 0, "id, heartbeat_at"),
-    leases("ledger_rows", 0, "task_id, heard_at, heard_boot_id, heard_boot_ms"),
-    leases("memories", 0, "id, access_count, last_accessed_at"),
-    leases("agents", 0, "name, version"),
+    leases("tasks", 1, "id, claim_token", "claim_boot_id, claim_until, claim_holder"),
+    leases("runs", 1, "id, owner", "lease_boot_id, lease_until"),
+    leases("locks", 0, "token, scope", "lease_boot_id, lease_until, holder"),
+    leases("attempts", 0, "id", "heartbeat_at"),
+    leases("ledger_rows", 0, "task_id", "heard_at, heard_boot_id, heard_boot_ms"),
+    leases("memories", 0, "id", "access_count, last_accessed_at"),
+    leases("agents", 0, "name", "version"),
     rows("store", "id, store_id"),
 ];
 
 impl SealedTable {
     /// Reads rows: the columns of the MAC, then the seal, then the rowid.
     pub(crate) fn select(&self) -> String {
-        format!("SELECT {}, {}, rowid AS rowid FROM {}", self.columns, self.seal, self.name)
+        let Self { name, logged, unlogged, seal, .. } = self;
+        let comma = if unlogged.is_empty() { "" } else { ", " };
+        format!("SELECT {logged}{comma}{unlogged}, {seal}, rowid AS rowid FROM {name}")
     }
 
     /// What seals this row. `None` for a row with nothing to seal.
@@ -398,7 +407,7 @@ impl Tx<'_> {
         let payload = json!({"schema_before": from});
         self.append(
             &Stream::Store,
-            NewEvent::by_store((Id::from_bits(bits), now), STORE_SEALED, message, payload),
+            NewEvent::by_store(Id::from_bits(bits), now, STORE_SEALED, message, payload),
         )?;
         Ok(())
     }

@@ -60,7 +60,7 @@ fn written(tasks: u64) -> TempStore {
         let (agent, request) = (Agent::parse("a").unwrap(), RequestId::parse(&format!("r{number}")).unwrap());
         let answer = Some(serde_json::json!({"number": number, "text": "an answer ".repeat(10)}));
         let answered = StoredAnswer { operation: "o".to_owned(), fingerprint: "f".to_owned(), answer };
-        tx.keep_answer((&agent, &request), &answered, now.at).unwrap();
+        tx.keep_answer(&agent, &request, &answered, now.at).unwrap();
         tx.advance_cursor(&format!("a{number}"), None, i64::try_from(number).unwrap(), now.at).unwrap();
         tx.next_number("fencing").unwrap();
         tx.commit().unwrap();

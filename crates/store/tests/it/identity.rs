@@ -1,5 +1,7 @@
 //! The id of a store: copies keep it, and what makes a new store makes a new id.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use contract::domain::process::StoreFile;
@@ -54,7 +56,10 @@ fn stores_of_earlier_versions_get_an_id_when_they_are_migrated() {
     for name in ["0001-f434e81", "0006-3660c20"] {
         let temp = TempStore::new();
         std::fs::copy(format!("{stores}/{name}.db"), temp.path()).unwrap();
-        std::fs::copy(format!("{stores}/{name}.key"), store::StoreKey::path_of(&temp.path())).ok();
+        let key = store::StoreKey::path_of(&temp.path());
+        if std::fs::copy(format!("{stores}/{name}.key"), &key).is_ok() {
+            std::fs::set_permissions(&key, Permissions::from_mode(0o600)).unwrap();
+        }
         let first = temp.open().file().unwrap();
         assert_eq!(temp.open().file().unwrap(), first, "{name}");
         let found = temp.open().read().unwrap().verify(None).unwrap();

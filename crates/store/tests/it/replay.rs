@@ -332,7 +332,14 @@ fn task_checks() -> TaskChecks {
 }
 
 fn owner() -> Owner {
-    Owner { pid: 7, start_time: 8, boot_id: "boot-1".to_owned(), within: Vec::new(), machine: String::new(), store: None }
+    Owner {
+        pid: 7,
+        start_time: 8,
+        boot_id: "boot-1".to_owned(),
+        within: Vec::new(),
+        machine: String::new(),
+        store: None,
+    }
 }
 
 fn new_run(id: RunId) -> NewRun {

@@ -23,7 +23,7 @@ fn a_forgotten_answer_leaves_a_tombstone() {
 
     let tx = store.begin().unwrap();
     for number in 0..6 {
-        tx.keep_answer((&agent, &request(number)), &answered(number, false), at(number)).unwrap();
+        tx.keep_answer(&agent, &request(number), &answered(number, false), at(number)).unwrap();
     }
     tx.commit().unwrap();
     let tx = store.begin().unwrap();
@@ -48,8 +48,8 @@ fn a_key_has_one_answer() {
     let answered =
         StoredAnswer { operation: "o".to_owned(), fingerprint: "f".to_owned(), answer: Some(json!(1)) };
     let tx = store.begin().unwrap();
-    tx.keep_answer((&agent, &request), &answered, temp.now().at).unwrap();
-    assert!(tx.keep_answer((&agent, &request), &answered, temp.now().at).is_err());
+    tx.keep_answer(&agent, &request, &answered, temp.now().at).unwrap();
+    assert!(tx.keep_answer(&agent, &request, &answered, temp.now().at).is_err());
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn nobody_can_read_the_id_of_anothers_request_and_the_answer_is_still_found_by_i
         let (agent, request) = (Agent::parse("a").unwrap(), RequestId::parse("told-to-nobody").unwrap());
         let mut store = temp.open();
         let tx = store.begin().unwrap();
-        tx.keep_answer((&agent, &request), &answered, temp.now().at).unwrap();
+        tx.keep_answer(&agent, &request, &answered, temp.now().at).unwrap();
         tx.commit().unwrap();
         if is_old {
             let raw = rusqlite::Connection::open(temp.path()).unwrap();

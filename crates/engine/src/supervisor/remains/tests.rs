@@ -8,6 +8,7 @@ fn own() -> ProcessIdentity {
         boot_id: whereabouts(&own),
         within: Vec::new(),
         machine: machine(),
+        store: None,
     }
 }
 

@@ -39,7 +39,7 @@ impl CommonMounts {
     fn make(keeps: &[PathBuf], bytes_max: u64) -> Result<Self, String> {
         let mut covered = Vec::new();
         let mut cover = |directory: &Path, kind: Cover| {
-            cover(directory, (kind, bytes_max), keeps)?;
+            cover(directory, kind, bytes_max, keeps)?;
             covered.push(directory.to_owned());
             Ok::<(), String>(())
         };
@@ -215,11 +215,7 @@ impl Mounted {
     }
 }
 
-fn lay_mounts(
-    sandbox: &Sandbox,
-    writes: &mut Option<Vec<OsString>>,
-    bound: Option<Vec<PathBuf>>,
-) -> Mounted {
+fn lay_mounts(sandbox: &Sandbox, writes: &mut Option<Vec<OsString>>, bound: Option<Vec<PathBuf>>) -> Mounted {
     let mut keeps: Vec<PathBuf> = sandbox.keeps.iter().map(PathBuf::from).collect();
     keeps.extend(resolver());
     // An outer path first, because it brings the inner ones along.
@@ -268,7 +264,7 @@ fn cover_temporary(
 ) -> Result<Vec<PathBuf>, String> {
     let Some(writes) = writes else { return Ok(covered) };
     let temporary = Path::new(TEMPORARY);
-    cover(temporary, (Cover::Shared, bytes_max), keeps)?;
+    cover(temporary, Cover::Shared, bytes_max, keeps)?;
     covered.push(temporary.to_owned());
     // Rules hold for everything inside, so that one for this directory would open what is kept there too.
     if !keeps.iter().any(|keep| keep.starts_with(temporary)) {
@@ -277,13 +273,13 @@ fn cover_temporary(
     Ok(covered)
 }
 
-fn cover(directory: &Path, how: (Cover, u64), keeps: &[PathBuf]) -> Result<(), String> {
+fn cover(directory: &Path, kind: Cover, bytes_max: u64, keeps: &[PathBuf]) -> Result<(), String> {
     let named = |error: io::Error| format!("an empty {}: {error}", directory.display());
     if let Some(needed) = keeps.iter().find(|keep| directory.starts_with(keep)) {
         let (directory, needed) = (directory.display(), needed.display());
         return Err(format!("{directory} cannot be hidden, because the task needs all of {needed}"));
     }
-    mounts::cover(directory, how, keeps).map_err(named)
+    mounts::cover(directory, kind, bytes_max, keeps).map_err(named)
 }
 
 fn hide_all(sandbox: &Sandbox, keeps: &[PathBuf]) -> Result<(), String> {

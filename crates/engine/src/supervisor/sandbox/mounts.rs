@@ -36,7 +36,7 @@ pub(super) enum Cover {
 
 /// Puts an empty file system over a directory, in which there is room for so many bytes. What is at one of `keeps` inside
 /// stays reachable.
-pub(super) fn cover(target: &Path, (kind, bytes_max): (Cover, u64), keeps: &[PathBuf]) -> io::Result<()> {
+pub(super) fn cover(target: &Path, kind: Cover, bytes_max: u64, keeps: &[PathBuf]) -> io::Result<()> {
     let inside = keeps.iter().filter(|keep| keep.starts_with(target) && keep.as_path() != target);
     let mut kept: Vec<Kept<'_>> = Vec::new();
     for path in inside {
@@ -141,7 +141,7 @@ pub(super) fn hide(path: &Path, keeps: &[PathBuf]) -> io::Result<()> {
     let Ok(found) = rustix::fs::lstat(path) else { return Ok(()) };
     match FileType::from_raw_mode(found.st_mode) {
         FileType::Directory if keeps.iter().any(|keep| keep.starts_with(path)) => {
-            cover(path, (Cover::Veil, SANDBOX_TMPFS_BYTES_MAX), keeps)
+            cover(path, Cover::Veil, SANDBOX_TMPFS_BYTES_MAX, keeps)
         }
         FileType::Directory => Ok(rustix::mount::mount_bind(VEIL_DIRECTORY, path)?),
         // It leads to something that is hidden under its own name.

@@ -23,7 +23,7 @@ use rustix::process::{
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use super::raw::{self, Ends};
-use super::{identities, raw_pid};
+use super::{NamespaceEntry, identities, raw_pid};
 use crate::supervisor::process_table::{self, Process};
 use crate::supervisor::{namespaces, wait_for};
 
@@ -39,8 +39,8 @@ pub(super) struct Namespace {
     pinned: OwnedFd,
 }
 
-/// Makes a namespace and enters it. The inner error says why the system refuses it; nothing has changed then.
-pub(super) fn enter() -> io::Result<Result<Namespace, String>> {
+/// Makes a namespace and enters it. Nothing has changed if the system refuses it.
+pub(super) fn enter() -> io::Result<NamespaceEntry> {
     let (go, goer) = io::pipe()?;
     let (told, teller) = io::pipe()?;
     let ends = Ends { go: go.as_raw_fd(), goer: goer.as_raw_fd(), teller: teller.as_raw_fd() };
@@ -50,7 +50,7 @@ pub(super) fn enter() -> io::Result<Result<Namespace, String>> {
         Ok(init) => init,
         // A shortage passes; without a namespace the executor would have less protection for its whole life.
         Err(errno @ (Errno::AGAIN | Errno::NOMEM)) => return Err(errno.into()),
-        Err(errno) => return Ok(Err(refused("a new pid namespace", errno))),
+        Err(errno) => return Ok(NamespaceEntry::Refused(refused("a new pid namespace", errno))),
     };
     // Nobody has reaped it yet, so its pid is its own.
     let pinned = match pidfd_open(init, PidfdFlags::empty()) {
@@ -59,7 +59,7 @@ pub(super) fn enter() -> io::Result<Result<Namespace, String>> {
             end(init);
             return match errno {
                 Errno::MFILE | Errno::NFILE | Errno::NOMEM => Err(errno.into()),
-                _ => Ok(Err(refused("a descriptor of a process", errno))),
+                _ => Ok(NamespaceEntry::Refused(refused("a descriptor of a process", errno))),
             };
         }
     };
@@ -67,11 +67,11 @@ pub(super) fn enter() -> io::Result<Result<Namespace, String>> {
     match prepared.and_then(|doors| doors.enter_user().map(|()| doors)) {
         Ok(doors) => {
             doors.enter_rest()?;
-            Ok(Ok(Namespace { init, pinned }))
+            Ok(NamespaceEntry::Entered(Namespace { init, pinned }))
         }
         Err(reason) => {
             end(init);
-            Ok(Err(reason))
+            Ok(NamespaceEntry::Refused(reason))
         }
     }
 }

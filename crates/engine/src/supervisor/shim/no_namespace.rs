@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 
+use super::NamespaceEntry;
 use crate::supervisor::process_table::Process;
 
 /// There is none.
@@ -10,8 +11,8 @@ pub(super) struct Namespace {
     never: Infallible,
 }
 
-pub(super) fn enter() -> io::Result<Result<Namespace, String>> {
-    Ok(Err("this system has no pid namespaces".to_owned()))
+pub(super) fn enter() -> io::Result<NamespaceEntry> {
+    Ok(NamespaceEntry::Refused("this system has no pid namespaces".to_owned()))
 }
 
 pub(super) fn die_with_parent() -> io::Result<()> {

@@ -143,7 +143,14 @@ impl Launcher for Bystander {
     }
 
     fn owner(&self) -> Owner {
-        Owner { pid: 0, start_time: 1, boot_id: BOOT.to_owned(), within: Vec::new(), machine: String::new(), store: None }
+        Owner {
+            pid: 0,
+            start_time: 1,
+            boot_id: BOOT.to_owned(),
+            within: Vec::new(),
+            machine: String::new(),
+            store: None,
+        }
     }
 
     fn probe(&self, owner: &Owner) -> Liveness {
