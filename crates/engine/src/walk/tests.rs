@@ -447,7 +447,7 @@ fn records_are_those_of_the_binary_before() {
                 "refs": record.refs, "control": record.control,
             })
         });
-        let text = Value::from_iter(records).to_string();
+        let text = records.collect::<Value>().to_string();
         let text = text.replace(world.store.scratch().path().to_str().unwrap(), "WORKSPACE");
         written.insert(name.to_owned(), serde_json::from_str(&text).unwrap());
     }
