@@ -1,23 +1,16 @@
 //! The sandbox of commands that loops and workers start: its flags, its messages and its records.
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use contract::domain::code::ErrorCode;
-use contract::domain::confinement::{GitUse, Namespace};
-use contract::domain::scope::Scope;
+use contract::domain::confinement::{GitUse, Namespace, SandboxMode};
 use engine::launcher::Launcher;
-use engine::sandbox::{CommandDirectories, CommandSandboxes, CommandWishes, OpenSandbox};
-use engine::supervisor::InForce;
-use ops::event::confined;
-use ops::inside::{ActsFor, InsideTask};
-use ops::{Caller, Context, Error, Result};
-use serde_json::{Value, json};
+use engine::sandbox::{CommandSandboxes, CommandWishes};
+use ops::{Error, Result};
 
 use crate::app::Globals;
 use crate::inside::Answering;
-use crate::output::{one_line, say};
+use crate::output::say;
 use crate::{config, host};
 
 /// Its flags.
@@ -26,14 +19,6 @@ pub(crate) struct SandboxFlags<'a> {
     pub(crate) what: &'a str,
     pub(crate) git: GitUse,
     pub(crate) namespace: Namespace,
-}
-
-/// A task with a confined child.
-pub(crate) struct ConfinedTask<'c> {
-    /// As people know it.
-    pub(crate) shown: &'c str,
-    pub(crate) id: &'c str,
-    pub(crate) project: Option<&'c str>,
 }
 
 /// `None` where the configuration sets no sandbox, or turns it off. Refused where it demands one and this
@@ -60,56 +45,20 @@ pub(crate) fn configured(
     )
 }
 
-/// A directory that the command can read and write: its own in a sandbox, or else the one for temporary files.
-pub(crate) fn temporary(directories: Option<&CommandDirectories<'_>>) -> Result<PathBuf> {
-    match directories {
-        Some(directories) => directories.temporary().map_err(|message| Error::new(ErrorCode::Io, message)),
-        None => Ok(std::env::temp_dir()),
+/// The command of `what` has no scope of its own and is not sandboxed: refused where the configuration demands a
+/// sandbox, and said where it prefers one.
+pub(crate) fn without_sandbox(what: &str) -> Result<()> {
+    match config::load(&host::absolute(".".into()))?.policy.sandbox {
+        None | Some(SandboxMode::Off) => Ok(()),
+        Some(SandboxMode::Prefer) => {
+            say(&format!("sandbox off: the command of `{what}` is not confined\n"));
+            Ok(())
+        }
+        Some(SandboxMode::Enforce) => {
+            let message = format!(
+                "the configuration demands a sandbox, and the command of `{what}` cannot be confined"
+            );
+            Err(Error::new(ErrorCode::Denied, message).hint("use a plan, or set `[sandbox] mode` to prefer"))
+        }
     }
-}
-
-/// Confines a command that may write to these scopes.
-pub(crate) fn open<'s>(
-    directories: CommandDirectories<'s>,
-    scopes: &[Scope],
-    child: (&[OsString], &mut BTreeMap<OsString, OsString>),
-) -> Result<OpenSandbox<'s>> {
-    directories
-        .open(scopes, child)
-        .map_err(|reason| Error::new(ErrorCode::Denied, format!("could not confine the command: {reason}")))
-}
-
-/// Says and records what confines a child that was started. The work does not depend on the record.
-pub(crate) fn tell(
-    cx: &mut Context,
-    caller: &Caller,
-    task: &ConfinedTask<'_>,
-    (sandboxes, in_force): (&CommandSandboxes, &InForce),
-) {
-    let (message, metadata) = told(sandboxes, in_force);
-    say(&format!("{}  {message}\n", task.shown));
-    let request = confined::Request { message, metadata, project_id: task.project, task_id: task.id };
-    if let Err(error) = confined::record(cx, caller, &request) {
-        say(&format!("what confined the command could not be recorded: {error}\n"));
-    }
-}
-
-fn told(sandboxes: &CommandSandboxes, in_force: &InForce) -> (String, Value) {
-    let mode = sandboxes.mode();
-    let parts = in_force.sandbox.iter().flat_map(|sandbox| sandbox.parts());
-    let parts: BTreeMap<&str, String> = parts.map(|(name, part)| (name, part.to_string())).collect();
-    let missing = in_force.sandbox.as_ref().map(|sandbox| sandbox.missing()).unwrap_or_default();
-    let message = match missing.as_slice() {
-        [] => format!("sandbox {}: all of it is in force", mode.as_str()),
-        missing => format!("sandbox {}: not in force: {}", mode.as_str(), missing.join("; ")),
-    };
-    (one_line(&message).into_owned(), json!({"mode": mode, "parts": parts}))
-}
-
-/// The task of an agent that works on it outside any run.
-pub(crate) fn task_of_agent(id: &str, name: &str, agent: &Caller) -> Result<InsideTask> {
-    let task_id = contract::domain::id::Id::parse(id)
-        .map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))?;
-    let (name, reference) = (name.to_owned(), name.to_owned());
-    Ok(InsideTask { task_id, name, reference, acts: ActsFor::Agent(agent.clone()) })
 }

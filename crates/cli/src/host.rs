@@ -28,6 +28,7 @@ use engine::host::{Door, LocalHost, author_environment};
 use engine::index::Index;
 use engine::inside::Inside;
 use engine::observer::Nobody;
+use engine::program::ProgramSettings;
 use engine::sandbox::{INSIDE_VARIABLE, SandboxSettings};
 use engine::settings::{EngineArchive, ModelSettings, WaitLimits};
 use engine::snapshots::Snapshots;
@@ -177,12 +178,7 @@ impl Door for CommandLine {
         let from = how.directory.as_deref().unwrap_or(".");
         let mut config = config::load(&absolute(PathBuf::from(from)))?;
         config.heed_project(workspace)?;
-        let logs = self.logs()?;
-        let io = |error: std::io::Error| {
-            Error::new(ErrorCode::Io, format!("could not make {}: {error}", logs.display()))
-        };
-        make_private_directory(&logs).map_err(io)?;
-        forget_old_logs(&logs);
+        let logs = made_logs_directory(&self.globals)?;
         // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
         engine::supervisor::become_subreaper().ok();
         Ok(Settings {
@@ -512,6 +508,31 @@ pub(crate) fn logs_directory(globals: &Globals) -> Result<PathBuf> {
     let mut name = store_path(globals)?.into_os_string();
     name.push(".logs");
     Ok(PathBuf::from(name))
+}
+
+/// The same, made where it is missing and without surplus logs.
+pub(crate) fn made_logs_directory(globals: &Globals) -> Result<PathBuf> {
+    let logs = logs_directory(globals)?;
+    let io = |error: std::io::Error| {
+        Error::new(ErrorCode::Io, format!("could not make {}: {error}", logs.display()))
+    };
+    make_private_directory(&logs).map_err(io)?;
+    forget_old_logs(&logs);
+    Ok(logs)
+}
+
+/// What programs of loops and workers share, without a sandbox.
+pub(crate) fn program_settings(globals: &Globals, namespace: Namespace) -> Result<ProgramSettings> {
+    Ok(ProgramSettings {
+        launcher: Arc::new(shim()),
+        stop: stop_on_signals()?,
+        environment: env::inherited(),
+        store: absolute(store_path(globals)?),
+        logs: logs_directory(globals)?,
+        temporary: std::env::temp_dir(),
+        namespace,
+        sandboxes: None,
+    })
 }
 
 /// Where looks at workspaces are kept: beside the store.

@@ -1,7 +1,6 @@
 //! The binary `writ`: reads words and the environment, calls one operation, prints, exits.
 
 mod app;
-mod child;
 mod clock;
 mod commands;
 mod config;

@@ -26,7 +26,7 @@ use contract::domain::worktree::{Loss, Standing, WorktreeRecord};
 use contract::intake::Executors;
 use ops::host::{
     AuditBatch, CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, KeptWorktree,
-    LogPiece, ProgramQuestion, RollbackJob, Unrecorded, WatchEnd, Watched, WorkEnd, WorklogWrite,
+    LogPiece, ProgramQuestion, RollbackJob, Transcript, Unrecorded, WatchEnd, Watched, WorkEnd, WorklogWrite,
     WorktreeLeftover, too_short_of,
 };
 use ops::run::Liveness;
@@ -46,7 +46,7 @@ use crate::supervisor::{Exit, LaunchSpec, Marker, Stdin};
 use crate::verify::{CheckLocation, run_all};
 use crate::worklog::{Followed, follow};
 use crate::worktree::{self, Worktrees};
-use crate::{Ending, audit_files, disk, worklog};
+use crate::{Ending, audit_files, disk, transcript, worklog};
 
 /// What only the door knows: the user's configuration, and who watches a run.
 pub trait Door {
@@ -457,10 +457,17 @@ impl Host for LocalHost {
         self.door.executors(Path::new(directory))
     }
 
-    fn read_log(&self, attempt: &Id<Attempt>) -> Result<Vec<LogPiece>> {
-        let path = self.door.logs()?.join(format!("{attempt}.log"));
+    fn transcripts(&self, task: &TaskId) -> Result<Vec<Transcript>> {
+        Ok(transcript::of_task(&self.door.logs()?, task))
+    }
+
+    fn read_log(&self, file: &str) -> Result<Vec<LogPiece>> {
+        let path = self.door.logs()?.join(file);
         let reader = LogReader::open(&path).map_err(|error| {
-            Error::new(ErrorCode::NotFound, format!("the output of {attempt} was not kept: {error}"))
+            Error::new(
+                ErrorCode::NotFound,
+                format!("the output of {} was not kept: {error}", file.split('.').next().unwrap_or(file)),
+            )
         })?;
         let io = |error| Error::new(ErrorCode::Io, format!("could not read {}: {error}", path.display()));
         let piece = |piece: Piece| match piece {

@@ -9,13 +9,17 @@ pub mod host;
 pub mod index;
 pub mod inside;
 pub mod launcher;
+pub mod looping;
 pub mod observer;
+pub mod program;
 pub mod sandbox;
 pub mod scheduler;
 pub mod settings;
 pub mod snapshots;
 pub mod supervisor;
+pub mod transcript;
 pub mod verify;
+pub mod worker;
 pub mod worklog;
 pub mod worktree;
 

@@ -192,7 +192,9 @@ pub trait Host {
     /// Which programs act for agents, as configured for documents of this directory.
     fn executors(&self, directory: &str) -> Result<Executors>;
     /// What an attempt printed, as far as it was kept.
-    fn read_log(&self, attempt: &Id<Attempt>) -> Result<Vec<LogPiece>>;
+    fn read_log(&self, file: &str) -> Result<Vec<LogPiece>>;
+    /// The logs of attempts at a task outside runs, oldest first.
+    fn transcripts(&self, task: &TaskId) -> Result<Vec<Transcript>>;
     /// Checks, before a run is accepted, that it can be worked here. From now on signals stop the run, not the process.
     fn prepare_to_work(&self, workspace: &str, how: &HowToWork) -> Result<()>;
     /// Works a run until it ends, stops or is interrupted, or waits for the engine that works it.
@@ -388,6 +390,16 @@ pub struct HowToWork {
     pub limit_wait: Option<std::time::Duration>,
     /// Where the document was found: the policy of that project holds too.
     pub directory: Option<String>,
+}
+
+/// The log of an attempt outside any run: of a loop or a worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transcript {
+    pub attempt: AttemptId,
+    /// Of the task's transcripts, from 1.
+    pub number: i64,
+    /// The name of its file among the logs.
+    pub file: String,
 }
 
 /// A part of an attempt's log.

@@ -7,9 +7,7 @@ use contract::domain::check::CheckSeen;
 use contract::domain::code::ErrorCode;
 use ops::host::LogPiece;
 use ops::names::{LAST, is_run};
-use ops::run::logs::{
-    Logs, LogsOfRun, OutputPiece, OutputStream, Request, RunAnswer, RunRequest, failed_check, pieces,
-};
+use ops::run::logs::{Logs, LogsOfRun, OutputPiece, OutputStream, Request, RunAnswer, RunRequest, read};
 use ops::{Error, Result};
 
 use crate::app::Globals;
@@ -60,12 +58,12 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
         return Err(Error::new(ErrorCode::Usage, "--raw prints control characters, so not to a terminal")
             .hint("redirect the output to a file or a pipe"));
     }
-    let (attempt, pieces) = pieces(&mut host::open(globals)?, &host::reader(globals), &request)?;
+    let log = read(&mut host::open(globals)?, &host::reader(globals), &request)?;
     if args.raw {
-        return print_bytes(pieces);
+        return print_bytes(log.pieces);
     }
-    let check = failed_check(&attempt).filter(|_| stream.is_none());
-    Ok(print_text(pieces, check, output))
+    let check = log.failed_check.as_ref().filter(|_| stream.is_none());
+    Ok(print_text(log.pieces, check, output))
 }
 
 fn refuse_for_runs(args: &Args) -> Result<()> {

@@ -1,38 +1,27 @@
 //! `writ loop`: runs an agent program on one task after another, until there is none or too many failed.
 
-mod call;
-mod child;
-mod dry_run;
-mod post_hook;
 mod prepare;
 mod progress;
-mod prompt;
 mod stats;
-mod tally;
-mod turn;
-mod verdict;
+mod text;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::confinement::{GitUse, Namespace};
-use contract::domain::request::RequestId;
-use engine::StopSignal;
-use engine::sandbox::CommandSandboxes;
-use ops::event::note::Request as Note;
+use engine::looping;
 use ops::verb::Surface;
-use ops::{Caller, Context, Error, Result, Session};
+use ops::{Error, Result};
 use serde_json::json;
 
 use crate::app::Globals;
 use crate::confined::{self, SandboxFlags};
 use crate::host;
 use crate::local::LocalCommand;
-use crate::output::{Output, say};
-use call::AgentCommand;
-use tally::{Report, Tally};
+use crate::output::Output;
+use progress::Progress;
 
 pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("loop", Surface::Continuity), stats::LOCAL];
 
@@ -94,105 +83,31 @@ enum Command {
     Stats(stats::Args),
 }
 
-/// Everything that stays the same from task to task.
-struct Loop<'l> {
-    args: &'l Args,
-    command: AgentCommand,
-    caller: Caller,
-    /// Where the calls come from.
-    session: Session,
-    project: Option<String>,
-    directory: PathBuf,
-    store: PathBuf,
-    stop: StopSignal,
-    /// What the request ids of this loop begin with.
-    name: String,
-    /// `None` where agent programs are not confined.
-    sandboxes: Option<CommandSandboxes>,
-}
-
-impl Loop<'_> {
-    fn key(&self, step: &str) -> Result<Session> {
-        let request_id = RequestId::parse(&format!("{}_{step}", self.name))
-            .map_err(|error| Error::new(ErrorCode::Bug, error.to_string()))?;
-        Ok(Session { caller: self.caller.clone(), ..self.session.under(request_id) })
-    }
-}
-
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     if let Some(Command::Stats(args)) = &args.inner {
         return stats::run(args, globals, output);
     }
-    let mut job = prepare::prepared(args, globals)?;
+    let mut settings = prepare::prepared(args, globals)?;
     if args.dry_run {
-        let report = dry_run::report(&job, globals)?;
-        return Ok(output.answer(&report, || report.planned()));
+        // A dry run makes no store.
+        let report = match settings.programs.store.exists() {
+            true => looping::dry_run(&settings, &mut host::open(globals)?)?,
+            false => looping::LoopTally::default().report(0.0),
+        };
+        return Ok(output.answer(&report, || text::planned(&report)));
     }
     let flags = SandboxFlags { what: "writ loop", git: args.git, namespace: args.namespace };
-    job.sandboxes = confined::configured(globals, &job.directory, &flags)?;
-    let mut cx = host::open(globals)?;
-    // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
-    engine::supervisor::become_subreaper().ok();
-    ops::epoch::program::enter(&mut cx, &job.caller, "loop")?;
-    let begun = Instant::now();
-    let mut tally = Tally::default();
-    let worked = work(&job, &mut cx, &mut tally);
-    let report = tally.report(begun.elapsed().as_secs_f64());
-    // A store that failed is not asked again; everything else is worth remembering.
-    let noted = if worked.is_ok() { note(&job, &mut cx, &report) } else { Ok(()) };
-    // A row that stays is removed by the next program.
-    ops::epoch::program::leave(&mut cx, &job.caller).ok();
-    drop(cx);
-    if let Some(line) = &args.post_hook {
-        post_hook::run(&job, line, &report);
-    }
+    settings.programs.sandboxes = confined::configured(globals, &settings.directory, &flags)?;
+    settings.programs.logs = host::made_logs_directory(globals)?;
+    let mut progress = Progress::new();
+    let (report, worked) = looping::run(&settings, host::open(globals)?, &mut |event| progress.take(event));
     let details = json!(report);
-    worked.and(noted).map_err(|error| error.details(details.clone()))?;
-    match job.stop.raised() {
+    worked.map_err(|error| error.details(details.clone()))?;
+    match settings.programs.stop.raised() {
         Some(signal) => {
             let message = format!("interrupted by signal {signal}");
             Err(Error::new(ErrorCode::Interrupted, message).details(details))
         }
-        None => Ok(output.answer(&report, || report.text())),
+        None => Ok(output.answer(&report, || text::summary(&report))),
     }
-}
-
-/// Task after task. Ends when there is none, when it is enough, or when somebody asks.
-fn work(job: &Loop<'_>, cx: &mut Context, tally: &mut Tally) -> Result<()> {
-    let mut number = 0;
-    while !tally.is_enough(job.args.max_tasks, job.args.max_fails) && job.stop.raised().is_none() {
-        if number > 0 && turn::is_ready(job, cx)? {
-            crate::child::pause(job.args.cooldown, &job.stop);
-            if job.stop.raised().is_some() {
-                break;
-            }
-        }
-        number += 1;
-        match turn::take(job, cx, number)? {
-            Some(outcome) => {
-                say(&outcome.line());
-                tally.add(outcome);
-            }
-            None => break,
-        }
-    }
-    Ok(())
-}
-
-fn note(job: &Loop<'_>, cx: &mut Context, report: &Report) -> Result<()> {
-    let message = format!("{} completed, {} failed", report.completed, report.failed);
-    let metadata = json!({
-        "completed": report.completed,
-        "failed": report.failed,
-        "total": report.total,
-        "duration_sec": report.duration_sec,
-    });
-    let request = Note {
-        kind: "run_completed".to_owned(),
-        message,
-        metadata,
-        project_id: job.project.clone(),
-        task_id: None,
-    };
-    ops::event::note::note(cx, &job.key("done")?, &request).map(|_| ())
 }

@@ -11,7 +11,7 @@ use ops::{Error, Result};
 use super::ledger::ApplyArgs;
 use crate::app::Globals;
 use crate::output::{Output, one_line};
-use crate::{child, host};
+use crate::{confined, host};
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -43,7 +43,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     let (document, program) = match &args.command {
         None => (Some(args.document.read()?), None),
         Some(command) => {
-            child::without_sandbox("writ orchestrate step")?;
+            confined::without_sandbox("writ orchestrate step")?;
             (None, Some(program(command, args)?))
         }
     };

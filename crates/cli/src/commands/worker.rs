@@ -1,26 +1,19 @@
 //! `writ worker run`: takes assignments of a crew's ledger, runs a command for each, and submits the results.
 
-mod child;
-mod files;
 mod prepare;
-mod report;
-mod turn;
-mod wait;
-mod written;
+mod text;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::confinement::{GitUse, Namespace};
-use contract::domain::request::RequestId;
 use contract::operator::Outcome;
-use engine::StopSignal;
-use engine::sandbox::CommandSandboxes;
+use engine::worker::{self, WorkerEvent};
 use ops::verb::Surface;
-use ops::{Caller, Context, Error, Result, Session};
+use ops::{Error, Result};
 use serde_json::json;
 
 use crate::app::Globals;
@@ -28,7 +21,6 @@ use crate::confined::{self, SandboxFlags};
 use crate::host;
 use crate::local::LocalCommand;
 use crate::output::{Format, Output, one_line, say};
-use report::{End, Report};
 
 pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("worker run", Surface::Crew)];
 
@@ -92,83 +84,36 @@ fn unfinished(text: &str) -> std::result::Result<Outcome, String> {
     }
 }
 
-/// Everything that stays the same from task to task.
-struct Worker<'w> {
-    args: &'w RunArgs,
-    caller: Caller,
-    /// Where the calls come from.
-    session: Session,
-    run: String,
-    /// The only task that it takes, as operator documents name it.
-    task: Option<String>,
-    workspace: PathBuf,
-    store: PathBuf,
-    stop: StopSignal,
-    /// What the request ids of this worker begin with.
-    name: String,
-    /// `None` where commands are not confined.
-    sandboxes: Option<CommandSandboxes>,
-}
-
-impl Worker<'_> {
-    fn key(&self, number: u32, step: &str) -> Result<Session> {
-        let request_id = RequestId::parse(&format!("{}_{number}_{step}", self.name))
-            .map_err(|error| Error::new(ErrorCode::Bug, error.to_string()))?;
-        Ok(Session { caller: self.caller.clone(), ..self.session.under(request_id) })
-    }
-
-    fn repeats(&self) -> bool {
-        self.args.again || self.args.max.is_some()
-    }
-}
-
 pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let Command::Run(args) = command;
     let mut cx = host::open_existing(globals)?;
-    let mut worker = prepare::prepared(args, globals, &mut cx)?;
+    let mut settings = prepare::prepared(args, globals, &mut cx)?;
     let flags = SandboxFlags { what: "writ worker run", git: GitUse::Read, namespace: args.namespace };
-    worker.sandboxes = confined::configured(globals, &worker.workspace, &flags)?;
-    // Without it orphans of a killed supervising process are found by their marks alone; the work can go on.
-    engine::supervisor::become_subreaper().ok();
-    ops::epoch::program::enter(&mut cx, &worker.caller, "worker run")?;
-    let report = work(&worker, &mut cx);
-    // A row that stays is removed by the next program.
-    ops::epoch::program::leave(&mut cx, &worker.caller).ok();
-    let report = report?;
-    if let Some(signal) = worker.stop.raised() {
+    settings.programs.sandboxes = confined::configured(globals, &settings.workspace, &flags)?;
+    settings.programs.logs = host::made_logs_directory(globals)?;
+    let report = worker::run(&settings, &mut cx, &mut print)?;
+    if let Some(signal) = settings.programs.stop.raised() {
         let message = format!("interrupted by signal {signal}");
         return Err(Error::new(ErrorCode::Interrupted, message).details(json!(report)));
     }
     let printed = match output.format {
-        Format::Text => output.text(&report.text()),
+        Format::Text => output.text(&text::report(&report)),
         Format::Json | Format::Ndjson => output.envelope(report.is_done(), &report),
     };
     Ok(if report.is_done() { printed } else { ExitCode::FAILURE })
 }
 
-/// One task, or one after another.
-fn work(worker: &Worker<'_>, cx: &mut Context) -> Result<Report> {
-    let mut report = Report::new(&worker.run, worker.caller.agent.as_str());
-    let most =
-        if worker.args.again { worker.args.max.unwrap_or(u32::MAX) } else { worker.args.max.unwrap_or(1) };
-    for number in 1..=most {
-        let Some(turn) = wait::take(worker, cx, number)? else {
-            report.end = if worker.stop.raised().is_some() { End::Interrupted } else { End::NothingReady };
-            return Ok(report);
-        };
-        say(&format!(
-            "{}  taken with token {}  {}\n",
-            turn.task_id,
-            turn.token.number,
-            one_line(&turn.title)
-        ));
-        let worked = turn::work(worker, cx, &turn)?;
-        say(&format!("{}  {}  {}\n", worked.task_id, worked.status, one_line(&worked.reason)));
-        report.tasks.push(worked);
-        if worker.stop.raised().is_some() {
-            report.end = End::Interrupted;
-            return Ok(report);
+/// Standard output has nothing but the answer.
+fn print(event: WorkerEvent<'_>) {
+    match event {
+        WorkerEvent::Taken { task_id, token, title } => {
+            say(&format!("{task_id}  taken with token {token}  {}\n", one_line(title)));
+        }
+        // A closed standard error cannot be reported anywhere.
+        WorkerEvent::Output(bytes) => drop(std::io::stderr().write_all(bytes)),
+        WorkerEvent::Notice(line) => say(&format!("{line}\n")),
+        WorkerEvent::Worked(task) => {
+            say(&format!("{}  {}  {}\n", task.task_id, task.status, one_line(&task.reason)));
         }
     }
-    Ok(report)
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::{Context, Session};
 use crate::error::{Error, Result};
-use crate::host::LogPiece;
+use crate::host::{LogPiece, Transcript};
 use crate::verb::{Function, Surface, Verb};
 
 pub struct Logs;
@@ -114,7 +114,7 @@ fn logs_of_run(cx: &mut Context, session: &Session, request: &RunRequest) -> Res
     let whole = super::show::show(cx, session, &request.run)?;
     let mut tasks = Vec::new();
     for (task, attempts) in whole.tasks {
-        if attempts.is_empty() {
+        if attempts.is_empty() && cx.host().transcripts(&task.id)?.is_empty() {
             continue;
         }
         let of_task = Request { task: task.id.to_string(), attempt: None, stream: request.stream };
@@ -125,7 +125,7 @@ fn logs_of_run(cx: &mut Context, session: &Session, request: &RunRequest) -> Res
 }
 
 pub fn logs(cx: &mut Context, session: &Session, request: &Request) -> Result<Answer> {
-    let (attempt, pieces) = pieces(cx, session, request)?;
+    let log = read(cx, session, request)?;
     let shown = |piece: LogPiece| match piece {
         LogPiece::Printed(stream, bytes) => {
             OutputPiece::Printed { stream, text: String::from_utf8_lossy(&bytes).into_owned() }
@@ -133,36 +133,62 @@ pub fn logs(cx: &mut Context, session: &Session, request: &Request) -> Result<An
         LogPiece::Dropped(dropped_bytes) => OutputPiece::Dropped { dropped_bytes },
     };
     Ok(Answer {
-        failed_check: failed_check(&attempt).cloned(),
-        task_id: attempt.begun.task_id,
-        attempt_id: attempt.begun.id,
-        attempt: attempt.begun.number,
-        output: pieces.into_iter().map(shown).collect(),
+        failed_check: log.failed_check,
+        task_id: log.task_id,
+        attempt_id: log.attempt_id,
+        attempt: log.number,
+        output: log.pieces.into_iter().map(shown).collect(),
     })
 }
 
-/// The check that failed after an attempt.
-pub fn failed_check(attempt: &Attempt) -> Option<&CheckSeen> {
-    first_failed(&attempt.outcome.as_ref()?.checks)
+/// The output of one attempt as it was printed, for a door that prints bytes.
+pub struct AttemptLog {
+    pub task_id: TaskId,
+    pub attempt_id: AttemptId,
+    pub number: i64,
+    /// The check that failed after the attempt.
+    pub failed_check: Option<CheckSeen>,
+    pub pieces: Vec<LogPiece>,
+    file: String,
 }
 
-/// The attempt and its output as it was printed, for a door that prints bytes.
-pub fn pieces(cx: &mut Context, session: &Session, request: &Request) -> Result<(Attempt, Vec<LogPiece>)> {
+impl AttemptLog {
+    fn of_run(attempt: Attempt) -> Self {
+        let Attempt { begun, outcome, .. } = attempt;
+        let failed_check = outcome.and_then(|outcome| first_failed(&outcome.checks).cloned());
+        let file = format!("{}.log", begun.id);
+        let (task_id, attempt_id) = (begun.task_id, begun.id);
+        Self { task_id, attempt_id, number: begun.number, failed_check, pieces: Vec::new(), file }
+    }
+
+    /// Attempts of a loop or a worker are counted after those of runs.
+    fn outside_runs(task_id: &TaskId, transcript: Transcript, of_runs: i64) -> Self {
+        let Transcript { attempt: attempt_id, number, file } = transcript;
+        let (task_id, number) = (task_id.clone(), of_runs + number);
+        Self { task_id, attempt_id, number, failed_check: None, pieces: Vec::new(), file }
+    }
+}
+
+pub fn read(cx: &mut Context, session: &Session, request: &Request) -> Result<AttemptLog> {
     let task = crate::task::get::get(cx, session, &request.task)?;
-    let mut attempts = crate::task::get::attempts(cx, &task.id)?;
-    let count = attempts.len();
+    let of_runs = crate::task::get::attempts(cx, &task.id)?;
+    let count = i64::try_from(of_runs.len()).unwrap_or(i64::MAX);
+    let outside = cx.host().transcripts(&task.id)?;
+    let outside = outside.into_iter().map(|one| AttemptLog::outside_runs(&task.id, one, count));
+    let mut logs: Vec<AttemptLog> = of_runs.into_iter().map(AttemptLog::of_run).chain(outside).collect();
+    let attempts = logs.len();
     let found = match request.attempt {
-        Some(number) => attempts.into_iter().find(|attempt| attempt.begun.number == number),
-        None => attempts.pop(),
+        Some(number) => logs.into_iter().find(|log| log.number == number),
+        None => logs.pop(),
     };
-    let attempt = found.ok_or_else(|| {
+    let mut log = found.ok_or_else(|| {
         Error::new(ErrorCode::NotFound, "the task has no such attempt")
-            .hint(format!("it has {}", counted(count, "attempt")))
+            .hint(format!("it has {}", counted(attempts, "attempt")))
     })?;
-    let mut pieces = cx.host().read_log(&attempt.begun.id)?;
-    pieces.retain(|piece| match (piece, request.stream) {
+    log.pieces = cx.host().read_log(&log.file)?;
+    log.pieces.retain(|piece| match (piece, request.stream) {
         (LogPiece::Printed(stream, _), Some(wanted)) => *stream == wanted,
         (LogPiece::Printed(..), None) | (LogPiece::Dropped(_), _) => true,
     });
-    Ok((attempt, pieces))
+    Ok(log)
 }

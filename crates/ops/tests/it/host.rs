@@ -17,6 +17,7 @@ use contract::domain::retention::Retention;
 use contract::domain::rollback::{FileAction, FileResult, FileStatus};
 use contract::domain::run::{Owner, RunId};
 use contract::domain::scope::{Links, Scope};
+use contract::domain::task::TaskId;
 use contract::domain::trust::ProjectCommands;
 use contract::domain::worktree::{Loss, Standing, WorktreeRecord};
 use contract::intake::Executors;
@@ -24,7 +25,7 @@ use contract::plan::upgrade::Upgrades;
 use ops::context::SharedClock;
 use ops::host::{
     AuditBatch, CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, KeptWorktree,
-    LogPiece, ProgramQuestion, RollbackJob, WatchEnd, Watched, WorkEnd, WorklogWrite,
+    LogPiece, ProgramQuestion, RollbackJob, Transcript, WatchEnd, Watched, WorkEnd, WorklogWrite,
 };
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
@@ -379,7 +380,11 @@ impl Host for TestHost {
         Ok(Executors { upgrades: self.paper.borrow().upgrades.clone(), ..Executors::default() })
     }
 
-    fn read_log(&self, _: &Id<Attempt>) -> Result<Vec<LogPiece>> {
+    fn transcripts(&self, _: &TaskId) -> Result<Vec<Transcript>> {
+        Ok(Vec::new())
+    }
+
+    fn read_log(&self, _: &str) -> Result<Vec<LogPiece>> {
         self.note("a log");
         Ok(vec![LogPiece::Printed(OutputStream::Stdout, b"printed".to_vec()), LogPiece::Dropped(7)])
     }

@@ -7,17 +7,17 @@ use contract::domain::id::Minter;
 use contract::domain::process::Holder;
 use contract::domain::request::Agent;
 use contract::domain::time::Clock;
-use ops::{Caller, Error, Result};
+use engine::looping::{AgentCommand, LoopBounds, LoopSettings, LoopStyle, unstartable};
+use ops::{Caller, Error, Result, Session};
 
-use super::call::AgentCommand;
-use super::{Args, Loop, child};
+use super::Args;
 use crate::app::Globals;
 use crate::clock::SystemClock;
 use crate::minter::RandomIds;
 use crate::persona::{self, Persona};
-use crate::{host, project};
+use crate::{env, host, project};
 
-pub(super) fn prepared<'l>(args: &'l Args, globals: &Globals) -> Result<Loop<'l>> {
+pub(super) fn prepared(args: &Args, globals: &Globals) -> Result<LoopSettings> {
     let agent = match (host::agent_name(globals), persona::current()) {
         (Some(agent), _) => agent,
         (None, Persona::Vybe) => return Err(host::agent_is_required()),
@@ -25,7 +25,11 @@ pub(super) fn prepared<'l>(args: &'l Args, globals: &Globals) -> Result<Loop<'l>
     };
     let invalid = |message: String| Error::new(ErrorCode::InvalidInput, message);
     let agent = Agent::parse(&agent).map_err(|error| invalid(error.to_string()))?;
-    let command = AgentCommand::parse(&args.command)?;
+    let style = match persona::current() {
+        Persona::Vybe => LoopStyle::Original,
+        Persona::Writ => LoopStyle::Writ,
+    };
+    let command = AgentCommand::parse(&args.command, style)?;
     let project = match &args.project_dir {
         None => project::here(),
         Some(path) => {
@@ -37,21 +41,27 @@ pub(super) fn prepared<'l>(args: &'l Args, globals: &Globals) -> Result<Loop<'l>
     if !directory.is_dir() {
         return Err(invalid(format!("{} is not a directory", directory.display())));
     }
-    if let Some(missing) = command.missing(&directory).filter(|_| !args.dry_run) {
-        return Err(child::unstartable(missing, "there is no such program"));
+    if let Some(missing) = command.missing(|word| env::can_start(word, &directory)).filter(|_| !args.dry_run)
+    {
+        return Err(unstartable(missing, "there is no such program"));
     }
     let millis = SystemClock::new().now().at.millis();
-    Ok(Loop {
-        args,
+    Ok(LoopSettings {
+        programs: host::program_settings(globals, args.namespace)?,
         command,
-        caller: caller(agent),
-        session: host::reader(globals),
+        session: Session { caller: caller(agent), ..host::reader(globals) },
         project,
         directory,
-        store: host::absolute(host::store_path(globals)?),
-        stop: host::stop_on_signals()?,
         name: format!("run_{millis}_{:08x}", RandomIds.random_bits() >> 96),
-        sandboxes: None,
+        bounds: LoopBounds {
+            tasks_max: args.max_tasks,
+            fails_max: args.max_fails,
+            task_timeout: args.task_timeout,
+            cooldown: args.cooldown,
+            attempts_max: args.attempts,
+        },
+        without_hooks: args.spawn_disable_hooks,
+        post_hook: args.post_hook.clone(),
     })
 }
 

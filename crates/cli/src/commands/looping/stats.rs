@@ -64,7 +64,7 @@ fn sum_of(rows: usize) -> f64 {
 }
 
 fn mean(sum: f64, over: f64) -> f64 {
-    if over > 0.0 { super::tally::rounded(sum / over) } else { 0.0 }
+    if over > 0.0 { engine::looping::rounded(sum / over) } else { 0.0 }
 }
 
 fn row(event: &EventView) -> Value {

@@ -4,24 +4,26 @@ use std::path::PathBuf;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::id::Minter;
+use contract::domain::limits;
 use contract::domain::request::Agent;
 use contract::domain::time::Clock;
+use engine::worker::{WorkerBounds, WorkerSettings};
 use ops::ledger::show;
 use ops::names::{self, LAST, run_id};
-use ops::{Caller, Context, Error, Result};
+use ops::{Caller, Context, Error, Result, Session};
 
-use super::{RunArgs, Worker};
+use super::RunArgs;
 use crate::app::Globals;
 use crate::clock::SystemClock;
 use crate::minter::RandomIds;
 use crate::{env, host};
 
-pub(super) fn prepared<'w>(args: &'w RunArgs, globals: &Globals, cx: &mut Context) -> Result<Worker<'w>> {
-    let session = host::reader(globals);
+pub(super) fn prepared(args: &RunArgs, globals: &Globals, cx: &mut Context) -> Result<WorkerSettings> {
     let invalid = |message: String| Error::new(ErrorCode::InvalidInput, message);
     let owner = args.owner.clone().or_else(|| host::agent_name(globals));
     let owner = owner.ok_or_else(|| invalid("the worker has no name; set --owner".to_owned()))?;
     let agent = Agent::parse(&owner).map_err(|error| invalid(format!("--owner: {error}")))?;
+    let session = Session { caller: Caller::agent(agent), ..host::reader(globals) };
     let run = if args.run == LAST { run_id(cx, &session, LAST)?.to_string() } else { args.run.clone() };
     let shown = show::show(cx, &show::Request { run })?;
     let task = args
@@ -39,17 +41,21 @@ pub(super) fn prepared<'w>(args: &'w RunArgs, globals: &Globals, cx: &mut Contex
         return Err(Error::new(ErrorCode::Io, message).hint("name a program after --; no task was taken"));
     }
     let millis = SystemClock::new().now().at.millis();
-    Ok(Worker {
-        args,
-        caller: Caller::agent(agent),
-        session: session,
+    let repeats = args.again || args.max.is_some();
+    Ok(WorkerSettings {
+        programs: host::program_settings(globals, args.namespace)?,
+        session,
         run: shown.run_id,
         task,
         workspace,
-        store: host::absolute(host::store_path(globals)?),
-        stop: host::stop_on_signals()?,
-        // Who knows the ids of its requests can get its tokens again.
+        // Request ids are secret: with them its tokens can be read again.
         name: format!("worker_{millis}_{:032x}", RandomIds.random_bits()),
-        sandboxes: None,
+        command: args.command.clone(),
+        bounds: WorkerBounds {
+            tasks_max: args.max.unwrap_or(if args.again { u32::MAX } else { 1 }),
+            wait: repeats.then_some(args.wait),
+            timeout: args.timeout.unwrap_or(limits::TASK_TIMEOUT_MAX),
+            on_failure: args.on_failure,
+        },
     })
 }

@@ -8,7 +8,7 @@ use contract::json::{Value, json};
 use contract::operator::{Outcome, SCHEMA_VERSION};
 use contract::secrets;
 
-use super::turn::Turn;
+use super::turn::WorkerTurn;
 
 /// Files that a result lists one by one; with more, it lists the lock scope.
 const CHANGES_MAX: usize = 1000;
@@ -60,7 +60,7 @@ pub(super) fn stopped(command: &str, touched: &[String], why: &Unfinished, tail:
 }
 
 /// The result of a task whose command exited with 0. What the command wrote itself counts before the defaults.
-pub(super) fn done(turn: &Turn, command: &str, changes: Vec<Value>, own: Option<&Value>) -> Value {
+pub(super) fn done(turn: &WorkerTurn, command: &str, changes: Vec<Value>, own: Option<&Value>) -> Value {
     let criteria = turn.packet["task"]["acceptance_criteria"].as_array().into_iter().flatten();
     let evidence = format!("`{command}` exited with 0");
     let checks: Vec<Value> = criteria
@@ -71,14 +71,19 @@ pub(super) fn done(turn: &Turn, command: &str, changes: Vec<Value>, own: Option<
     with_own(result, own)
 }
 
-pub(super) fn not_done(turn: &Turn, why: &Unfinished, changes: Vec<Value>, own: Option<&Value>) -> Value {
+pub(super) fn not_done(
+    turn: &WorkerTurn,
+    why: &Unfinished,
+    changes: Vec<Value>,
+    own: Option<&Value>,
+) -> Value {
     let mut result = with_own(result(turn, why.outcome, changes, &[scrubbed(&why.reason)]), own);
     result["status"] = json!(why.outcome);
     result["x_code"] = json!(why.code);
     result
 }
 
-fn result(turn: &Turn, outcome: Outcome, changes: Vec<Value>, notes: &[String]) -> Value {
+fn result(turn: &WorkerTurn, outcome: Outcome, changes: Vec<Value>, notes: &[String]) -> Value {
     json!({
         "schema_version": SCHEMA_VERSION, "run_id": turn.packet["run_id"], "task_id": turn.task_id,
         "status": outcome, "changes": changes, "acceptance_check": [],
@@ -106,7 +111,7 @@ pub(super) fn refused_fields(own: &Value) -> Vec<&str> {
 }
 
 /// What changed in the lock scope since the task was assigned, as a result lists it.
-pub(super) fn changes(turn: &Turn, before: Option<&Snapshot>, after: &Snapshot) -> Vec<Value> {
+pub(super) fn changes(turn: &WorkerTurn, before: Option<&Snapshot>, after: &Snapshot) -> Vec<Value> {
     let scopes = turn.scopes();
     let whole = || scopes.iter().map(|scope| json!({"resource": scope, "action": "edit"})).collect();
     let Some(before) = before.filter(|before| !before.is_partial && !after.is_partial) else {

@@ -1,52 +1,53 @@
 //! What the end of a worker's command means for its task.
 
-use contract::domain::limits;
 use contract::domain::time::human_duration;
 use contract::json::Value;
 use contract::operator::{Code, Outcome};
-use engine::supervisor::Exit;
 
-use super::Left;
-use crate::commands::worker::Worker;
-use crate::commands::worker::child::Ending;
-use crate::commands::worker::written::{self, Unfinished};
+use super::WorkerSettings;
+use super::turn::{EndedCommand, Hold};
+use super::written::{self, Unfinished};
+use crate::launcher::RunError;
+use crate::supervisor::Exit;
 
 /// What the end of the command means.
-pub(super) enum Verdict {
+pub(super) enum WorkVerdict {
     Finished,
     Unfinished(Unfinished),
     Lost,
 }
 
 pub(super) fn unfinished(
-    worker: &Worker<'_>,
-    left: &Left,
+    worker: &WorkerSettings,
+    left: &EndedCommand,
     own: Option<&Value>,
     problem: Option<String>,
-) -> Verdict {
+) -> WorkVerdict {
     let text = |name: &str| own.and_then(|own| own[name].as_str()).filter(|text| !text.trim().is_empty());
     let said = text("status").and_then(Outcome::parse);
     let stop = |code: Code, reason: String, next_step: &str| {
         let code = text("x_code").and_then(Code::parse).filter(|code| *code != Code::Ok).unwrap_or(code);
         let next_step = text("x_next_step").unwrap_or(next_step).to_owned();
-        let outcome = said.filter(|said| *said != Outcome::Done).unwrap_or(worker.args.on_failure);
-        Verdict::Unfinished(Unfinished { outcome, code: code.as_str().to_owned(), reason, next_step })
+        let outcome = said.filter(|said| *said != Outcome::Done).unwrap_or(worker.bounds.on_failure);
+        WorkVerdict::Unfinished(Unfinished { outcome, code: code.as_str().to_owned(), reason, next_step })
     };
     let fields = own.map(written::refused_fields).unwrap_or_default();
-    match &left.ended.ending {
-        Ending::LeaseLost => Verdict::Lost,
-        Ending::Interrupted => {
+    if left.hold == Hold::Lost {
+        return WorkVerdict::Lost;
+    }
+    match &left.end {
+        Err(RunError::Stopped) => {
             stop(Code::TaskTimeout, "the worker was interrupted".to_owned(), "assign the task again")
         }
-        Ending::Timeout => {
-            let after = human_duration(worker.args.timeout.unwrap_or(limits::TASK_TIMEOUT_MAX));
+        Err(RunError::Timeout(_)) => {
+            let after = human_duration(worker.bounds.timeout);
             stop(Code::TaskTimeout, format!("the command did not end within {after}"), "give it more time")
         }
-        Ending::Fault(message) => {
-            let reason = format!("the command failed: {message}");
+        Err(error) => {
+            let reason = format!("the command failed: {error}");
             stop(Code::MissingRequiredInput, reason, "repair the worker's command")
         }
-        Ending::Exited(Exit::Code(0)) => match (problem, said) {
+        Ok(Exit::Code(0)) => match (problem, said) {
             (Some(problem), _) => stop(Code::SchemaInvalid, problem, "correct what the command writes"),
             (None, _) if !fields.is_empty() => {
                 let reason =
@@ -62,13 +63,13 @@ pub(super) fn unfinished(
                     "read the worklog, then plan the task again",
                 )
             }
-            (None, Some(Outcome::Done) | None) => Verdict::Finished,
+            (None, Some(Outcome::Done) | None) => WorkVerdict::Finished,
         },
-        Ending::Exited(Exit::Code(code)) => {
+        Ok(Exit::Code(code)) => {
             let reason = format!("the command exited with {code}");
             stop(Code::AcceptanceFailed, reason, "read the output, then plan the task again")
         }
-        Ending::Exited(Exit::Signal(signal)) => {
+        Ok(Exit::Signal(signal)) => {
             let reason = format!("the command was killed by signal {signal}");
             stop(Code::AcceptanceFailed, reason, "read the output, then plan the task again")
         }

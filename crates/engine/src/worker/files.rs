@@ -4,24 +4,21 @@ use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use contract::domain::attempt::AttemptId;
 use contract::domain::code::ErrorCode;
-use contract::domain::id::Minter;
 use contract::domain::limits;
 use contract::json::Value;
 use ops::crew::document::parse;
 use ops::{Error, Result};
 
-use crate::minter::RandomIds;
-
 /// A directory that only the user can read and that goes away with the value.
-pub(super) struct Files {
+pub(super) struct PacketFiles {
     directory: PathBuf,
 }
 
-impl Files {
-    pub(super) fn write(place: &Path, packet: &Value) -> Result<Self> {
-        let name = format!("writ-worker-{:016x}", RandomIds.random_bits() >> 64);
-        let directory = place.join(name);
+impl PacketFiles {
+    pub(super) fn write(place: &Path, attempt: &AttemptId, packet: &Value) -> Result<Self> {
+        let directory = place.join(format!("writ-worker-{attempt}"));
         let failed = |error: std::io::Error| {
             Error::new(ErrorCode::Io, format!("could not write below {}: {error}", directory.display()))
         };
@@ -66,7 +63,7 @@ impl Files {
     }
 }
 
-impl Drop for Files {
+impl Drop for PacketFiles {
     fn drop(&mut self) {
         // What cannot be removed is in the system's directory for temporary files.
         std::fs::remove_dir_all(&self.directory).ok();

@@ -5,10 +5,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use contract::domain::code::ErrorCode;
-use contract::domain::id::Minter;
 use ops::{Error, Result};
 
-use crate::minter::RandomIds;
+use super::call::Asked;
 
 /// Behind the context: the agent works alone.
 const ALONE: &str = "\n\n== UNATTENDED ==\n\
@@ -27,14 +26,13 @@ pub(super) fn text(context: &str, failed: Option<&str>) -> String {
 }
 
 /// A file that only the user can read and that goes away with the value.
-pub(super) struct Prompt {
+pub(super) struct PromptFile {
     path: PathBuf,
 }
 
-impl Prompt {
-    pub(super) fn write(directory: &Path, text: &str) -> Result<Self> {
-        let name = format!("writ-loop-{:016x}.md", RandomIds.random_bits() >> 64);
-        let path = directory.join(name);
+impl PromptFile {
+    pub(super) fn write(directory: &Path, asked: &Asked<'_>) -> Result<Self> {
+        let path = directory.join(format!("writ-loop-{}.md", asked.attempt));
         let failed = |error: std::io::Error| {
             Error::new(ErrorCode::Io, format!("could not write {}: {error}", path.display()))
         };
@@ -45,7 +43,7 @@ impl Prompt {
             .open(&path)
             .map_err(failed)?;
         let prompt = Self { path: path.clone() };
-        file.write_all(text.as_bytes()).map_err(failed)?;
+        file.write_all(asked.context.as_bytes()).map_err(failed)?;
         Ok(prompt)
     }
 
@@ -54,7 +52,7 @@ impl Prompt {
     }
 }
 
-impl Drop for Prompt {
+impl Drop for PromptFile {
     fn drop(&mut self) {
         // The agent may have moved it away; either way it is not ours any more.
         std::fs::remove_file(&self.path).ok();

@@ -5,30 +5,36 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use contract::command_line;
+use contract::domain::attempt::AttemptId;
 use contract::domain::code::ErrorCode;
-use engine::agent_program::{self, AgentProgram, HeadlessCall};
-use engine::sandbox::CommandDirectories;
 use ops::{Error, Result};
 
-use super::Loop;
-use super::prompt::Prompt;
-use crate::persona::{self, Persona};
-use crate::{confined, env};
+use super::LoopSettings;
+use super::prompt::PromptFile;
+use crate::agent_program::{self, AgentProgram, HeadlessCall};
+use crate::sandbox::CommandDirectories;
 
 const PROMPT_FILE: &str = "{prompt_file}";
 const TASK_ID: &str = "{task_id}";
 const PROJECT: &str = "{project}";
 
 /// The agent program as the user named it.
-pub(super) struct AgentCommand {
+pub struct AgentCommand {
     words: Vec<String>,
-    style: Style,
+    style: CallStyle,
 }
 
-enum Style {
-    /// As the agent contract's original does: `COMMAND [--project DIR] -p @FILE`.
+/// Which conventions a loop follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoopStyle {
+    Writ,
+    /// Those of the agent contract's original: `COMMAND [--project DIR] -p @FILE`.
     Original,
-    /// A program that we know, at this place of the words.
+}
+
+enum CallStyle {
+    Original,
+    /// A known program, at this index of the words.
     Known(&'static AgentProgram, usize),
     /// Any other: placeholders are replaced, and the context is on standard input unless a file is asked for.
     Template,
@@ -39,21 +45,34 @@ pub(super) struct AgentCall {
     pub(super) argv: Vec<String>,
     pub(super) input: Vec<u8>,
     /// Goes away after the call.
-    pub(super) prompt: Option<Prompt>,
+    pub(super) prompt: Option<PromptFile>,
+}
+
+/// What the program is asked in one attempt.
+pub(super) struct Asked<'a> {
+    pub(super) task_id: &'a str,
+    pub(super) attempt: &'a AttemptId,
+    pub(super) context: &'a str,
+}
+
+/// The agent cannot work; its tasks are not touched.
+pub fn unstartable(program: &str, why: &str) -> Error {
+    Error::new(ErrorCode::Io, format!("could not start `{program}`: {why}"))
+        .hint("--command names the agent program; no task was touched")
 }
 
 impl AgentCommand {
-    pub(super) fn parse(line: &str) -> Result<Self> {
+    pub fn parse(line: &str, style: LoopStyle) -> Result<Self> {
         let words = command_line::split(line).map_err(|fault| {
             Error::new(ErrorCode::InvalidInput, format!("--command `{line}` {fault}"))
                 .hint("put what needs a shell into a script and name the script")
                 .details(serde_json::json!({"path": "--command"}))
         })?;
-        let style = match persona::current() {
-            Persona::Vybe => Style::Original,
-            Persona::Writ => match agent_program::recognize(&words) {
-                Some((program, at)) => Style::Known(program, at),
-                None => Style::Template,
+        let style = match style {
+            LoopStyle::Original => CallStyle::Original,
+            LoopStyle::Writ => match agent_program::recognize(&words) {
+                Some((program, at)) => CallStyle::Known(program, at),
+                None => CallStyle::Template,
             },
         };
         Ok(Self { words, style })
@@ -62,74 +81,76 @@ impl AgentCommand {
     /// The program's name for messages.
     pub(super) fn name(&self) -> &str {
         match &self.style {
-            Style::Known(_, at) => &self.words[*at],
-            Style::Original | Style::Template => &self.words[0],
+            CallStyle::Known(_, at) => &self.words[*at],
+            CallStyle::Original | CallStyle::Template => &self.words[0],
         }
     }
 
     /// The adapter of a program that we know.
     pub(super) fn program(&self) -> Option<&'static AgentProgram> {
         match &self.style {
-            Style::Known(program, _) => Some(*program),
-            Style::Original | Style::Template => None,
+            CallStyle::Known(program, _) => Some(*program),
+            CallStyle::Original | CallStyle::Template => None,
         }
     }
 
     /// The word that names a program which is not there.
-    pub(super) fn missing(&self, directory: &Path) -> Option<&str> {
+    pub fn missing(&self, can_start: impl Fn(&str) -> bool) -> Option<&str> {
         let behind = match &self.style {
             // A wrapper may look for the program elsewhere.
-            Style::Known(_, at) if !self.words[..*at].iter().any(|word| word.starts_with("PATH=")) => {
+            CallStyle::Known(_, at) if !self.words[..*at].iter().any(|word| word.starts_with("PATH=")) => {
                 Some(*at)
             }
-            Style::Known(..) | Style::Original | Style::Template => None,
+            CallStyle::Known(..) | CallStyle::Original | CallStyle::Template => None,
         };
         let places = [Some(0), behind].into_iter().flatten();
-        let is_missing = |word: &&String| !env::can_start(word, directory);
+        let is_missing = |word: &&String| !can_start(word);
         places.map(|at| &self.words[at]).find(is_missing).map(String::as_str)
     }
 
     /// What is started for a task with this context. A file with the context is in these directories, if there are some.
     pub(super) fn call(
         &self,
-        job: &Loop<'_>,
-        (task_id, context): (&str, &str),
+        job: &LoopSettings,
+        asked: &Asked<'_>,
         directories: Option<&CommandDirectories<'_>>,
     ) -> Result<AgentCall> {
         if !self.wants_file() {
-            let argv = self.argv(job, task_id, "");
-            return Ok(AgentCall { argv, input: context.as_bytes().to_vec(), prompt: None });
+            let argv = self.argv(job, asked.task_id, "");
+            return Ok(AgentCall { argv, input: asked.context.as_bytes().to_vec(), prompt: None });
         }
-        let prompt = Prompt::write(&confined::temporary(directories)?, context)?;
-        let argv = self.argv(job, task_id, &prompt.path().display().to_string());
+        let prompt = PromptFile::write(&job.programs.temporary(directories)?, asked)?;
+        let argv = self.argv(job, asked.task_id, &prompt.path().display().to_string());
         Ok(AgentCall { argv, input: Vec::new(), prompt: Some(prompt) })
     }
 
     fn wants_file(&self) -> bool {
         match &self.style {
-            Style::Original => true,
-            Style::Known(..) | Style::Template => self.words.iter().any(|word| word.contains(PROMPT_FILE)),
+            CallStyle::Original => true,
+            CallStyle::Known(..) | CallStyle::Template => {
+                self.words.iter().any(|word| word.contains(PROMPT_FILE))
+            }
         }
     }
 
     /// The whole command line.
-    pub(super) fn argv(&self, job: &Loop<'_>, task_id: &str, prompt_file: &str) -> Vec<String> {
+    pub(super) fn argv(&self, job: &LoopSettings, task_id: &str, prompt_file: &str) -> Vec<String> {
         let project = job.project.clone().unwrap_or_else(|| job.directory.display().to_string());
         let filled = |word: &String| {
             word.replace(PROMPT_FILE, prompt_file).replace(TASK_ID, task_id).replace(PROJECT, &project)
         };
         match &self.style {
-            Style::Original => {
-                let without_hooks = job.args.spawn_disable_hooks;
+            CallStyle::Original => {
+                let without_hooks = job.without_hooks;
                 original(&self.words, job.project.as_deref(), prompt_file, without_hooks)
             }
-            Style::Template => self.words.iter().map(filled).collect(),
-            Style::Known(program, at) => {
+            CallStyle::Template => self.words.iter().map(filled).collect(),
+            CallStyle::Known(program, at) => {
                 let given: Vec<String> = self.words[at + 1..].iter().map(filled).collect();
                 let call = HeadlessCall {
                     given: &given,
-                    store: Some(job.store.parent().unwrap_or(&job.directory)),
-                    without_hooks: job.args.spawn_disable_hooks,
+                    store: Some(job.programs.store.parent().unwrap_or(&job.directory)),
+                    without_hooks: job.without_hooks,
                     ..HeadlessCall::default()
                 };
                 let mut argv = self.words[..=*at].to_vec();
@@ -140,8 +161,13 @@ impl AgentCommand {
     }
 
     /// The placeholder stands for a file that does not exist yet.
-    pub(super) fn planned(&self, job: &Loop<'_>, task_id: &str) -> Vec<String> {
+    pub(super) fn planned(&self, job: &LoopSettings, task_id: &str) -> Vec<String> {
         self.argv(job, task_id, PROMPT_FILE)
+    }
+
+    /// Whether it follows the agent contract's original.
+    pub(super) fn is_original(&self) -> bool {
+        matches!(self.style, CallStyle::Original)
     }
 
     /// What the program needs in its environment, besides the identity of the loop.

@@ -5,14 +5,27 @@ use contract::operator::{Code, Outcome};
 use ops::result::submit;
 use ops::{Context, Error, Result};
 
-use super::verdict::{Verdict, unfinished};
-use super::{Left, Turn, is_lost, note};
-use crate::commands::worker::Worker;
-use crate::commands::worker::report::Worked;
-use crate::commands::worker::written::{self, Unfinished};
+use super::WorkerSettings;
+use super::report::WorkedTask;
+use super::turn::{EndedCommand, WorkerTurn, is_lost, note};
+use super::verdict::{WorkVerdict, unfinished};
+use super::written::{self, Unfinished};
+
+/// What a result says besides its outcome.
+#[derive(Default)]
+struct Submission<'s> {
+    changes: Vec<Value>,
+    /// The document that the command wrote.
+    own: Option<&'s Value>,
+}
 
 /// Submits what the command's end means. An assignment that was lost is not answered.
-pub(super) fn answer(worker: &Worker<'_>, cx: &mut Context, turn: &Turn, left: &Left) -> Result<Worked> {
+pub(super) fn answer(
+    worker: &WorkerSettings,
+    cx: &mut Context,
+    turn: &WorkerTurn,
+    left: &EndedCommand,
+) -> Result<WorkedTask> {
     let after = cx.host().snapshot(&turn.workspace, &turn.scopes());
     let changes = written::changes(turn, left.before.as_ref(), &after);
     let (own, problem) = match left.files.read_result() {
@@ -20,11 +33,11 @@ pub(super) fn answer(worker: &Worker<'_>, cx: &mut Context, turn: &Turn, left: &
         Err(error) => (None, Some(error.to_string())),
     };
     let why = match unfinished(worker, left, own.as_ref(), problem) {
-        Verdict::Lost => return Ok(lost(turn)),
-        Verdict::Unfinished(why) => why,
-        Verdict::Finished => {
-            let submitted = finish(worker, cx, turn, (left, changes.clone(), own.as_ref()));
-            match submitted {
+        WorkVerdict::Lost => return Ok(lost(turn)),
+        WorkVerdict::Unfinished(why) => why,
+        WorkVerdict::Finished => {
+            let submission = Submission { changes: changes.clone(), own: own.as_ref() };
+            match finish(worker, cx, turn, left, &submission) {
                 Ok(worked) => return Ok(worked),
                 Err(error) if is_lost(&error) => return Ok(lost(turn)),
                 Err(error) => refused(worker, error)?,
@@ -32,11 +45,12 @@ pub(super) fn answer(worker: &Worker<'_>, cx: &mut Context, turn: &Turn, left: &
         }
     };
     let touched = written::touched(&changes);
-    let entry = written::stopped(&left.command, &touched, &why, &left.ended.tail);
-    let stopped = note(worker, cx, turn, ("end", entry))
-        .and_then(|()| stop(worker, cx, turn, (&why, changes, own.as_ref())));
+    let entry = written::stopped(&left.command, &touched, &why, &left.tail);
+    let submission = Submission { changes, own: own.as_ref() };
+    let stopped =
+        note(worker, cx, turn, "end", entry).and_then(|()| stop(worker, cx, turn, &why, &submission));
     match stopped {
-        Ok(answer) => Ok(Worked {
+        Ok(answer) => Ok(WorkedTask {
             status: answer.status.as_str(),
             evidence: None,
             code: Some(why.code),
@@ -50,11 +64,12 @@ pub(super) fn answer(worker: &Worker<'_>, cx: &mut Context, turn: &Turn, left: &
 
 /// Submits a blocked result because of a fault before the command was started.
 pub(super) fn not_started(
-    worker: &Worker<'_>,
+    worker: &WorkerSettings,
     cx: &mut Context,
-    turn: &Turn,
-    (command, fault): (&str, Error),
-) -> Result<Worked> {
+    turn: &WorkerTurn,
+    command: &str,
+    fault: Error,
+) -> Result<WorkedTask> {
     if is_lost(&fault) {
         return Ok(lost(turn));
     }
@@ -65,9 +80,9 @@ pub(super) fn not_started(
         next_step: "remove the fault, then plan the task again".to_owned(),
     };
     // The worklog may be what could not be written; the result says the same.
-    note(worker, cx, turn, ("end", written::stopped(command, &[], &why, ""))).ok();
-    match stop(worker, cx, turn, (&why, Vec::new(), None)) {
-        Ok(answer) => Ok(Worked {
+    note(worker, cx, turn, "end", written::stopped(command, &[], &why, "")).ok();
+    match stop(worker, cx, turn, &why, &Submission::default()) {
+        Ok(answer) => Ok(WorkedTask {
             status: answer.status.as_str(),
             code: Some(why.code),
             reason: why.reason,
@@ -82,15 +97,19 @@ pub(super) fn not_started(
 /// Submits a result that is not done. What the command wrote is left out if it makes the result invalid: the task must
 /// not stay in progress because of it.
 fn stop(
-    worker: &Worker<'_>,
+    worker: &WorkerSettings,
     cx: &mut Context,
-    turn: &Turn,
-    (why, changes, own): (&Unfinished, Vec<Value>, Option<&Value>),
+    turn: &WorkerTurn,
+    why: &Unfinished,
+    submission: &Submission<'_>,
 ) -> Result<submit::Answer> {
-    let document = written::not_done(turn, why, changes.clone(), own);
-    match send(worker, cx, turn, ("stop", document)) {
-        Err(error) if own.is_some() && !is_lost(&error) && Code::parse(error.code.as_str()).is_some() => {
-            send(worker, cx, turn, ("plain", written::not_done(turn, why, changes, None)))
+    let document = written::not_done(turn, why, submission.changes.clone(), submission.own);
+    match send(worker, cx, turn, "stop", document) {
+        Err(error)
+            if submission.own.is_some() && !is_lost(&error) && Code::parse(error.code.as_str()).is_some() =>
+        {
+            let document = written::not_done(turn, why, submission.changes.clone(), None);
+            send(worker, cx, turn, "plain", document)
         }
         other => other,
     }
@@ -98,24 +117,31 @@ fn stop(
 
 /// Submits a result that is done; writ runs the task's checks meanwhile.
 fn finish(
-    worker: &Worker<'_>,
+    worker: &WorkerSettings,
     cx: &mut Context,
-    turn: &Turn,
-    (left, changes, own): (&Left, Vec<Value>, Option<&Value>),
-) -> Result<Worked> {
-    let entry = written::finished(&left.command, &written::touched(&changes), &left.ended.tail);
-    note(worker, cx, turn, ("finish", entry))?;
-    let document = written::done(turn, &left.command, changes, own);
-    let answer = send(worker, cx, turn, ("done", document))?;
+    turn: &WorkerTurn,
+    left: &EndedCommand,
+    submission: &Submission<'_>,
+) -> Result<WorkedTask> {
+    let entry = written::finished(&left.command, &written::touched(&submission.changes), &left.tail);
+    note(worker, cx, turn, "finish", entry)?;
+    let document = written::done(turn, &left.command, submission.changes.clone(), submission.own);
+    let answer = send(worker, cx, turn, "done", document)?;
     let reason = "the command exited with 0".to_owned();
-    Ok(Worked { status: answer.status.as_str(), evidence: answer.evidence, code: None, reason, ..lost(turn) })
+    Ok(WorkedTask {
+        status: answer.status.as_str(),
+        evidence: answer.evidence,
+        code: None,
+        reason,
+        ..lost(turn)
+    })
 }
 
 /// A result that writ refused: the task is not done, and the refusal says why.
-fn refused(worker: &Worker<'_>, error: Error) -> Result<Unfinished> {
+fn refused(worker: &WorkerSettings, error: Error) -> Result<Unfinished> {
     let Some(code) = Code::parse(error.code.as_str()) else { return Err(error) };
     Ok(Unfinished {
-        outcome: worker.args.on_failure,
+        outcome: worker.bounds.on_failure,
         code: code.as_str().to_owned(),
         reason: error.message,
         next_step: "make the checks pass, then plan the task again".to_owned(),
@@ -123,10 +149,11 @@ fn refused(worker: &Worker<'_>, error: Error) -> Result<Unfinished> {
 }
 
 fn send(
-    worker: &Worker<'_>,
+    worker: &WorkerSettings,
     cx: &mut Context,
-    turn: &Turn,
-    (step, document): (&str, Value),
+    turn: &WorkerTurn,
+    step: &str,
+    document: Value,
 ) -> Result<submit::Answer> {
     // What it cost is in the result, if the command said so.
     let request =
@@ -134,8 +161,8 @@ fn send(
     Ok(submit::submit(cx, &worker.key(turn.number, step)?, &request)?.answer)
 }
 
-fn lost(turn: &Turn) -> Worked {
-    Worked {
+fn lost(turn: &WorkerTurn) -> WorkedTask {
+    WorkedTask {
         task_id: turn.task_id.clone(),
         token: turn.token.number,
         status: "lost",

@@ -5,27 +5,27 @@ use std::time::{Duration, Instant};
 use contract::domain::code::ErrorCode;
 use ops::{Context, Error, Result};
 
-use super::Worker;
-use super::turn::{self, Turn};
-use crate::child::pause;
+use super::WorkerSettings;
+use super::turn::{self, WorkerTurn};
 
 /// How often a worker that waits looks for a task.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// The next assignment. A worker that repeats waits while others may make a task ready; `None` if nothing will.
-pub(super) fn take(worker: &Worker<'_>, cx: &mut Context, number: u32) -> Result<Option<Turn>> {
+pub(super) fn take(worker: &WorkerSettings, cx: &mut Context, number: u32) -> Result<Option<WorkerTurn>> {
+    let Some(wait) = worker.bounds.wait else { return turn::take(worker, cx, number).map(Some) };
     let begun = Instant::now();
     loop {
         let refusal = match turn::take(worker, cx, number) {
             Ok(turn) => return Ok(Some(turn)),
-            Err(refusal) if worker.repeats() && is_temporary(&refusal) => refusal,
+            Err(refusal) if is_temporary(&refusal) => refusal,
             Err(refusal) => return Err(refusal),
         };
-        let ends = is_over(&refusal) || begun.elapsed() >= worker.args.wait;
-        if ends || worker.stop.raised().is_some() {
+        let ends = is_over(&refusal) || begun.elapsed() >= wait;
+        if ends || worker.programs.stop.raised().is_some() {
             return Ok(None);
         }
-        pause(LOOK_AGAIN, &worker.stop);
+        worker.programs.pause(LOOK_AGAIN);
     }
 }
 
