@@ -303,3 +303,27 @@ fn a_loop_that_was_killed_is_replaced_at_once_and_its_late_write_is_refused() {
     );
     assert_eq!(task(&cli, &id)["status"], "in_progress");
 }
+
+#[test]
+fn each_attempt_of_a_loop_has_a_transcript() {
+    let cli = ann();
+    let id = created(&cli, "talks", "0");
+    // The pattern of a token is in no file of the test.
+    let script = "n=$(ls attempt.* 2>/dev/null | wc -l); touch attempt.$n; echo attempt $n; echo aside >&2\n\
+                  printf 'gh'; printf 'p_'; for i in 1 2 3 4 5 6; do printf s3cret; done; echo";
+    let agent = agent(&cli, script);
+    looped(&cli, &agent, &[]).success();
+    cli.run(["task", "set-status", "--id", &id, "--status", "pending", "--request-id", "again"]).success();
+    looped(&cli, &agent, &[]).success();
+    let logs = |more: &[&str]| data(&cli.run([&["logs", &id, "--output", "json"][..], more].concat()));
+    let (first, last) = (logs(&["--attempt", "1"]), logs(&[]));
+    assert_eq!((&first["attempt"], &last["attempt"]), (&json!(1), &json!(2)), "{first} {last}");
+    assert_ne!(first["attempt_id"], last["attempt_id"]);
+    assert!(first["output"].to_string().contains("attempt 0"), "{first}");
+    assert!(last["output"].to_string().contains("attempt 1"), "{last}");
+    assert!(!last["output"].to_string().contains("s3crets3cret"), "{last}");
+    let stderr = logs(&["--stream", "stderr"])["output"].clone();
+    assert_eq!(stderr, json!([{"stream": "stderr", "text": "aside\n"}]));
+    let missing = cli.run(["logs", &id, "--attempt", "3", "--output", "json"]);
+    assert!(missing.to_string().contains("the task has no such attempt"), "{missing}");
+}

@@ -195,3 +195,19 @@ fn a_command_that_cannot_start_takes_no_task() {
     }
     assert_eq!(row(&cli, &run, 0)["version"], 0);
 }
+
+#[test]
+fn the_attempt_of_a_worker_has_a_transcript_without_its_token() {
+    let cli = Cli::writ();
+    let run = opened(&cli, PLAN);
+    let script = r#"echo "token $WRIT_ASSIGNMENT"; mkdir -p a; echo hello > a/file"#;
+    worker(&cli, &run, &[], script).run().success();
+    let of_task = cli.run(["logs", "a", "--output", "json"]).success().json()["data"].clone();
+    let text = of_task["output"][0]["text"].as_str().unwrap().to_owned();
+    assert_eq!((&of_task["attempt"], text.starts_with("token ")), (&json!(1), true), "{of_task}");
+    let packet = cli.run(["assignment", "show", "--run", &run, "--task", "T-1"]).stdout;
+    assert!(!text.trim_end().ends_with(char::is_alphanumeric), "{text} {packet}");
+    let of_run = cli.run(["logs", &run, "--output", "json"]).success().json()["data"].clone();
+    assert_eq!(of_run["tasks"][0]["output"], of_task["output"], "{of_run}");
+    assert_eq!(of_run["tasks"].as_array().unwrap().len(), 1, "{of_run}");
+}
