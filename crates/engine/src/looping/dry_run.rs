@@ -16,7 +16,8 @@ pub fn dry_run(job: &LoopSettings, cx: &mut Context) -> Result<LoopReport> {
     let now = cx.now();
     let ready = ops::task::ready::ready(cx, limits::LIST_ROWS_MAX)?;
     let open = ready.iter().filter(|task| {
-        let held = task.live_claim(&now).is_some_and(|claim| claim.agent != job.session.caller.agent.as_str());
+        let held =
+            task.live_claim(&now).is_some_and(|claim| claim.agent != job.session.caller.agent.as_str());
         task.part.is_none() && !held && (project.is_none() || task.project_id == project)
     });
     let first = peek.brief.task.map(|task| (task.id, task.title));
