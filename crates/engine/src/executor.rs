@@ -29,9 +29,9 @@ use contract::aop::event::Body;
 use contract::aop::response::Response;
 use contract::domain::attempt::{Attempt, Dispatch, Limited, SessionTotal};
 use contract::domain::run::NewRun;
-use contract::domain::task::{PlanPart, Task};
+use contract::domain::task::Task;
 use contract::domain::time::Timestamp;
-use contract::plan::{CommandUse, ExecutorName, KnownExecutor, PromptUse};
+use contract::plan::{CommandUse, ExecutorName, KnownExecutor, PlanTask, PromptUse};
 
 use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::Stdin;
@@ -91,7 +91,6 @@ pub(crate) struct Work<'w> {
     /// Where the child works.
     pub(crate) workspace: &'w str,
     pub(crate) task: &'w Task,
-    pub(crate) part: &'w PlanPart,
     /// What is called, with `shell` as in the plan's task.
     pub(crate) command: &'w [String],
     pub(crate) model: Option<&'w str>,
@@ -112,6 +111,12 @@ pub(crate) struct Work<'w> {
     /// Values that must not be repeated in what is stored or shown.
     pub(crate) hidden: &'w Hidden,
     pub(crate) now: Timestamp,
+}
+
+impl Work<'_> {
+    pub(crate) fn spec(&self) -> &PlanTask {
+        &self.task.part.as_ref().expect("BUG: every task of a run is part of its plan").spec
+    }
 }
 
 /// A child to start, and how to read it.

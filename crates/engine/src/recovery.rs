@@ -5,7 +5,6 @@ mod files;
 
 use std::path::Path;
 
-use contract::aee::Type;
 use contract::domain::attempt::{Attempt, AttemptState, Outcome, Recovery, Taken};
 use contract::domain::check::{Check, CheckSeen, Expects};
 use contract::domain::crew::lock::Held;
@@ -21,7 +20,8 @@ use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
 use self::files::{Files, Need};
-use crate::dispatcher::isolated::{self, landing};
+use crate::dispatcher::isolated;
+use crate::dispatcher::isolated::landing::{self, MergeEnd};
 use crate::dispatcher::rollback::{self, is_unfinished};
 use crate::dispatcher::{Committed, Dispatcher, EngineRun, TaskWork, confined, pins, waiting, watching};
 use crate::observer::Progress;
@@ -202,7 +202,9 @@ fn settle(
         None => decide(spec.checks.len(), &checks, (shows_end, may_rerun)),
     };
     // Another process moved the task, or took its locks: it is looked at again.
-    let Ok(unseen) = land(engine, work, last, decision)? else { return Ok(None) };
+    let MergeEnd::Ended { withheld: unseen } = land(engine, work, last, decision)? else {
+        return Ok(None);
+    };
     let between = files::between(engine, last, looked_at)?;
     let need = Need { decision, is_held, is_lost: lost_to.is_some(), between };
     let files = files::bring_back(engine, work, last, &need)?;
@@ -281,19 +283,19 @@ fn recovered((was, decision): (AttemptState, Decision), unchecked: bool, is_unme
     }
 }
 
-/// Merges the work of a task that had finished. Returns why its evidence is withheld; `Err` if it was canceled or lost its locks.
+/// Merges the work of a task that had finished.
 fn land(
     engine: &mut EngineRun<'_>,
     work: &mut TaskWork,
     last: &Attempt,
     decision: Decision,
-) -> Result<std::result::Result<Option<String>, Committed>> {
+) -> Result<MergeEnd> {
     match decision {
         Decision::Verified => {
             let mut mark = engine.pipeline.mark();
             landing::land(engine, work, &last.begun.id, &mut mark)
         }
-        Decision::Rerun | Decision::Parked => Ok(Ok(None)),
+        Decision::Rerun | Decision::Parked => Ok(MergeEnd::Ended { withheld: None }),
     }
 }
 
@@ -327,18 +329,13 @@ fn note_decision(
     files: &Files,
     last: &Attempt,
 ) {
-    engine.note(Entry::Envelope(Note {
-        kind: Type::Event,
-        from: None,
-        to: "log.writ".to_owned(),
-        intent: "writ.recovery".to_owned(),
-        message: format!("{}: {}", decision.as_str(), reason),
-        payload: json!({
-            "decision": decision.as_str(), "reason": reason, "attempt": last.begun.number,
-            "restored": files.restored, "left": files.left,
-        }),
-        task_id: Some(last.begun.task_id.clone()),
-    }));
+    let message = format!("{}: {}", decision.as_str(), reason);
+    let payload = json!({
+        "decision": decision.as_str(), "reason": reason, "attempt": last.begun.number,
+        "restored": files.restored, "left": files.left,
+    });
+    let note = Note::event("writ.recovery", &message, payload, Some(&last.begun.task_id));
+    engine.note(Entry::Envelope(note));
 }
 
 /// What a decision rests on.
@@ -423,7 +420,7 @@ fn close(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result
     let mut rolled = None;
     if is_held {
         let (mark, between) = (engine.pipeline.mark(), files::between(engine, last, looked_at)?);
-        rolled = rollback::roll_back(engine, work, mark, Trigger::TaskInterrupted, between)?.ok();
+        rolled = rollback::roll_back(engine, work, mark, Trigger::TaskInterrupted, between)?.done();
     }
     let mark = engine.pipeline.mark();
     let more = rolled.as_ref().map(|rolled| rolled.told.clone()).or_else(|| landing::merged_before(work));

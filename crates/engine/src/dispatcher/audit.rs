@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use contract::aee::Type;
 use contract::aop::audit::Record;
 use contract::domain::limits;
 use contract::domain::text::counted;
@@ -102,15 +101,7 @@ impl EngineRun<'_> {
             "audit files are not written: {why}; `writ session audit {session} --write DIRECTORY` writes them"
         );
         self.observer.report(Progress::Warned { task: &session, told: &told });
-        let note = Entry::Envelope(Note {
-            kind: Type::Event,
-            from: None,
-            to: "log.writ".to_owned(),
-            intent: "writ.audit.unwritten".to_owned(),
-            message: told.clone(),
-            payload: json!({"told": told}),
-            task_id: None,
-        });
+        let note = Entry::Envelope(Note::event("writ.audit.unwritten", &told, json!({"told": told}), None));
         let (run, owner) = (&self.run.asked.id, &self.owner);
         // A run that has just ended takes no more notes; the observer has the warning.
         ops::run::journal::write(self.cx, &self.caller, run, owner, &[note]).ok();

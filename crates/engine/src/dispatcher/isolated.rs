@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use contract::aee::Type;
 use contract::continuity::state::TaskState;
 use contract::domain::attempt::AttemptId;
 use contract::domain::confinement::SandboxMode;
@@ -79,20 +78,27 @@ pub(super) fn clone_env(work: &TaskWork) -> BTreeMap<String, String> {
     work.clone.as_ref().map(|isolated| added(&isolated.clone)).unwrap_or_default()
 }
 
+/// Whether a task can work in its clone.
+pub(super) enum CloneEntry {
+    /// The clone stays until the file is dropped. `None` for a task that works in the workspace.
+    Entered(Option<File>),
+    /// Why the task cannot begin.
+    Refused(String),
+}
+
 /// Opens the clone of a task before its attempt is written down. Work of an earlier attempt is merged with what the
-/// workspace has by now. `Err` is why the task cannot begin: no tokens are spent on work that cannot be merged. The clone
-/// stays until the file is dropped.
+/// workspace has by now: no tokens are spent on work that cannot be merged.
 pub(super) fn enter_clone(
     engine: &mut EngineRun<'_>,
     work: &mut TaskWork,
     attempt: &AttemptId,
-) -> Result<std::result::Result<Option<File>, String>> {
+) -> Result<CloneEntry> {
     if !work.is_isolated() {
-        return Ok(Ok(None));
+        return Ok(CloneEntry::Entered(None));
     }
     let hold = match open_clone(engine, work, attempt) {
         Ok(hold) => hold,
-        Err(fault) => return Ok(Err(with_causes(&fault))),
+        Err(fault) => return Ok(CloneEntry::Refused(with_causes(&fault))),
     };
     if !work.attempts.is_empty() {
         bring_together(engine, work, attempt);
@@ -100,17 +106,17 @@ pub(super) fn enter_clone(
             // The reason names the reference.
             work.clone().clone.keep_result(&engine.runner(attempt)).ok();
             create_conflict_task(engine, work)?;
-            return Ok(Err(reason));
+            return Ok(CloneEntry::Refused(reason));
         }
         if let Err(fault) = work.clone().clone.note_before(&engine.runner(attempt)) {
-            return Ok(Err(with_causes(&fault)));
+            return Ok(CloneEntry::Refused(with_causes(&fault)));
         }
     }
     let isolated = &work.clone();
     let record = &isolated.clone.record;
     let payload = json!({"directory": isolated.tree, "base": record.base, "ports": record.ports});
     note_worktree(engine, work, "writ.worktree.opened", "Works in a clone", payload);
-    Ok(Ok(Some(hold)))
+    Ok(CloneEntry::Entered(Some(hold)))
 }
 
 /// Opens the clone of an attempt that was interrupted or could not be merged. False if it cannot be
@@ -334,15 +340,7 @@ fn worktree_note(
     mut payload: Value,
 ) -> Note {
     payload["reference"] = json!(contract::domain::worktree::reference(&engine.run.asked.id, work.name()));
-    Note {
-        kind: Type::Event,
-        from: None,
-        to: "log.writ".to_owned(),
-        intent: intent.to_owned(),
-        message: message.to_owned(),
-        payload,
-        task_id: Some(work.task.id.clone()),
-    }
+    Note::event(intent, message, payload, Some(&work.task.id))
 }
 
 fn added(clone: &Worktree) -> BTreeMap<String, String> {

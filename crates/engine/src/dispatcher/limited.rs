@@ -14,14 +14,17 @@ use super::selection::{Selected, alternative, selected};
 use super::task_work::TaskWork;
 use super::{Dispatcher, millis};
 
+/// Whether a provider takes the next attempt of a task now.
+pub(super) enum Availability {
+    Available(Selected),
+    Limited(Box<LimitConflict>),
+}
+
 /// What the next attempt of a task is made with, given what providers refuse now: an alternative that a refusal
 /// triggers takes the place of what is limited. Otherwise what is waited for.
-pub(super) fn available(
-    engine: &mut EngineRun<'_>,
-    work: &TaskWork,
-) -> Result<std::result::Result<Selected, Box<LimitConflict>>> {
+pub(super) fn available(engine: &mut EngineRun<'_>, work: &TaskWork) -> Result<Availability> {
     let first = selected(engine.settings, work);
-    let Some(limit) = conflict(engine, work, &first)? else { return Ok(Ok(first)) };
+    let Some(limit) = conflict(engine, work, &first)? else { return Ok(Availability::Available(first)) };
     let spec = work.spec();
     let later = first.alternative.and_then(|index| usize::try_from(index).ok()).map_or(0, |index| index + 1);
     let others = spec.alternatives.iter().enumerate().skip(later);
@@ -35,10 +38,10 @@ pub(super) fn available(
             &format!("because {} is limited", limit.window.resource),
         );
         if conflict(engine, work, &other)?.is_none() {
-            return Ok(Ok(other));
+            return Ok(Availability::Available(other));
         }
     }
-    Ok(Err(Box::new(limit)))
+    Ok(Availability::Limited(Box::new(limit)))
 }
 
 fn conflict(

@@ -33,6 +33,22 @@ pub(crate) struct Rolled {
     pub(crate) left: Vec<FileResult>,
 }
 
+/// How a rollback ended.
+pub(crate) enum RollbackEnd {
+    Done(Rolled),
+    /// Its beginning could not be written, so nothing was done.
+    Unwritten(Committed),
+}
+
+impl RollbackEnd {
+    pub(crate) fn done(self) -> Option<Rolled> {
+        match self {
+            RollbackEnd::Done(rolled) => Some(rolled),
+            RollbackEnd::Unwritten(_) => None,
+        }
+    }
+}
+
 impl Rolled {
     fn not_done(told: String) -> Self {
         Self {
@@ -100,7 +116,7 @@ pub(super) fn is_possible(engine: &mut EngineRun<'_>, work: &TaskWork, live: &Li
 }
 
 /// Rolls the last attempt back while its locks are held. That it begins is written first, with everything since the
-/// mark, so that the next engine finishes what a killed one began. `Err` if that could not be written. What was changed `between`
+/// mark, so that the next engine finishes what a killed one began. What was changed `between`
 /// the engine that died and this one stays.
 pub(crate) fn roll_back(
     engine: &mut EngineRun<'_>,
@@ -108,7 +124,7 @@ pub(crate) fn roll_back(
     mark: Mark,
     trigger: Trigger,
     between: Option<Between>,
-) -> Result<std::result::Result<Rolled, Committed>> {
+) -> Result<RollbackEnd> {
     let attempts = ops::task::get::attempts(engine.cx, &work.task.id)?;
     let last = &attempts.last().expect("BUG: only attempts are rolled back").begun;
     let (id, number) = (last.id.clone(), last.number);
@@ -122,7 +138,7 @@ pub(crate) fn roll_back(
     engine.note(rolled(work, &id, begun.clone(), Vec::new()));
     match engine.try_commit(mark)? {
         Committed::All(_) => {}
-        other => return Ok(Err(other)),
+        unwritten => return Ok(RollbackEnd::Unwritten(unwritten)),
     }
     let beside = beside(engine, work, begun.since)?;
     let root = Path::new(&engine.run.asked.workspace);
@@ -132,7 +148,7 @@ pub(crate) fn roll_back(
         Ok(files) => files,
         Err(fault) => {
             let told = format!("E_ROLLBACK_FAILED: {}", with_causes(&fault));
-            return Ok(Ok(Rolled::not_done(told)));
+            return Ok(RollbackEnd::Done(Rolled::not_done(told)));
         }
     };
     let rollback = begun.ended(&files);
@@ -142,7 +158,7 @@ pub(crate) fn roll_back(
         FileStatus::Failed => file.reason.as_deref() != Some(NOT_TAKEN),
         FileStatus::Planned | FileStatus::Done | FileStatus::Unchanged => false,
     };
-    Ok(Ok(Rolled {
+    Ok(RollbackEnd::Done(Rolled {
         told,
         is_whole: !counts.is_partial(),
         is_whole_but_limits: !files.iter().any(is_left),

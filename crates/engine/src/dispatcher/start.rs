@@ -20,8 +20,10 @@ use ops::run::journal::{Entry, Note, Wants};
 use serde_json::json;
 
 use super::engine_run::{Committed, EngineRun};
+use super::isolated::CloneEntry;
 use super::layers::{self, Preparation};
 use super::life::AttemptStep;
+use super::limited::Availability;
 use super::live::{AttemptPhase, AttemptStart, ExecutorRun, Live, WorkStep};
 use super::selection::{self, Selected};
 use super::task_work::{TaskPhase, TaskWork};
@@ -98,8 +100,8 @@ impl<'d> Dispatcher<'d> {
         self.report_unmerged(task, &attempt.id);
         let (engine, work) = (&mut self.engine, &mut self.tasks[task]);
         let _hold = match isolated::enter_clone(engine, work, &attempt.id)? {
-            Ok(hold) => hold,
-            Err(reason) => return self.leave_unstarted(task, reason, mark),
+            CloneEntry::Entered(hold) => hold,
+            CloneEntry::Refused(reason) => return self.leave_unstarted(task, reason, mark),
         };
         let took_over = waiting::takeover(engine, work)?;
         let started = Journaled { ready, attempt, dispatch, took_over };
@@ -162,8 +164,8 @@ fn decide<'d>(
         return Ok(StartDecision::Refused(format!("E_COST_LIMIT_EXCEEDED: {}", overspent.told())));
     }
     let selected = match limited::available(engine, work)? {
-        Ok(selected) => selected,
-        Err(conflict) => return Ok(StartDecision::Limited(conflict)),
+        Availability::Available(selected) => selected,
+        Availability::Limited(conflict) => return Ok(StartDecision::Limited(conflict)),
     };
     let name = &selected.executor;
     let Some(executor) = engine.settings.executors.find(name) else {
@@ -251,15 +253,8 @@ fn old_protocol(work: &TaskWork, executor: &dyn Executor) -> Option<Entry> {
 
 /// That a lock was taken from another holder, with the attempt that gets it.
 fn takeover(work: &TaskWork, told: &str) -> Entry {
-    Entry::Envelope(Note {
-        kind: Type::Event,
-        from: None,
-        to: "log.writ".to_owned(),
-        intent: "writ.lock.taken_over".to_owned(),
-        message: told.to_owned(),
-        payload: json!({"told": told}),
-        task_id: Some(work.task.id.clone()),
-    })
+    let payload = json!({"told": told});
+    Entry::Envelope(Note::event("writ.lock.taken_over", told, payload, Some(&work.task.id)))
 }
 
 fn new_attempt(engine: &mut EngineRun<'_>, work: &TaskWork, number: i64, selected: &Selected) -> NewAttempt {
@@ -335,7 +330,6 @@ fn child_of(engine: &EngineRun<'_>, work: &TaskWork, started: &Journaled<'_>) ->
         run: &engine.run.asked,
         workspace: &work.directory(&engine.run).to_string_lossy(),
         task: &work.task,
-        part: work.part(),
         command: &ready.selected.command,
         model: ready.selected.model.as_deref(),
         alternative: ready.selected.alternative,

@@ -81,7 +81,7 @@ impl AopStdio {
         if work.command.is_empty() {
             self.own.command.clone()
         } else {
-            command_line(work.command, work.part.spec.shell)
+            command_line(work.command, work.spec().shell)
         }
     }
 
@@ -100,7 +100,7 @@ impl AopStdio {
 
 /// What a program that reads no v2 gets. Its TASK was written as a prompt when it was submitted.
 fn prompt_of(work: &Work<'_>, task: &Task) -> String {
-    let written = work.part.spec.prompt.clone().filter(|_| !effective::speaks_v2(task));
+    let written = work.spec().prompt.clone().filter(|_| !effective::speaks_v2(task));
     // The TASK of a later attempt has the brief among its inputs.
     let Some(prompt) = written else { return v1::prompt(task) };
     if work.attempt_number > 1 { format!("{prompt}\n\n{}", work.brief) } else { prompt }
@@ -108,7 +108,7 @@ fn prompt_of(work: &Work<'_>, task: &Task) -> String {
 
 /// A submitted TASK is passed on as the attempt gets it; a plan's task is turned into one.
 fn task_of(work: &Work<'_>) -> Task {
-    let submitted = work.part.spec.aop.clone();
+    let submitted = work.spec().aop.clone();
     let submitted = submitted.and_then(|value| serde_json::from_value::<Task>(value).ok());
     let unchanged = Dispatch::default();
     let (task, dispatch) = match submitted {
@@ -119,7 +119,7 @@ fn task_of(work: &Work<'_>) -> Task {
 }
 
 fn task_of_plan(work: &Work<'_>) -> Task {
-    let spec = &work.part.spec;
+    let spec = work.spec();
     let session = Session {
         session_id: work.run.id.to_string(),
         created_at: work.now,

@@ -18,12 +18,12 @@ pub(super) fn of(work: &Work<'_>) -> String {
 
 /// The submitted TASK, where there is one.
 pub(super) fn submitted(work: &Work<'_>) -> Option<Task> {
-    serde_json::from_value(work.part.spec.aop.clone()?).ok()
+    serde_json::from_value(work.spec().aop.clone()?).ok()
 }
 
 /// The whole task. The brief says what may be changed, what is checked, and what earlier attempts came to.
 pub(super) fn whole(work: &Work<'_>) -> String {
-    let spec = &work.part.spec;
+    let spec = work.spec();
     let asked = match submitted(work) {
         Some(task) => plain(&v1::prompt(&task)),
         None => spec.prompt.clone().unwrap_or_else(|| spec.title.clone()),

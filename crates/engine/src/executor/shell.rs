@@ -35,7 +35,7 @@ impl Executor for Shell {
 
     fn prepare(&self, work: &Work<'_>) -> Prepared {
         Prepared {
-            argv: command_line(work.command, work.part.spec.shell),
+            argv: command_line(work.command, work.spec().shell),
             env: BTreeMap::new(),
             stdin: Stdin::Closed,
             silence_max: None,

@@ -2,7 +2,7 @@ use contract::plan::PlanTask;
 use serde_json::json;
 
 use super::*;
-use crate::pipeline::samples::{now, part, run_of, task};
+use crate::pipeline::samples::{now, run_of, task};
 
 /// What the task's executor makes of a second attempt.
 pub(crate) fn prepared(spec: PlanTask) -> Prepared {
@@ -12,7 +12,6 @@ pub(crate) fn prepared(spec: PlanTask) -> Prepared {
         run: &run,
         workspace: "/",
         task: &subject,
-        part: part(&subject),
         command: &spec.command,
         model: None,
         alternative: None,

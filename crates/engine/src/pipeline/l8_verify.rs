@@ -54,6 +54,14 @@ impl Verdict {
         matches!(self, Verdict::Failed { rule: Some(CHECKPOINT_ABORTED), .. })
     }
 
+    /// The same for work that was merged with something that its checks have not seen.
+    pub(crate) fn withheld(self, reason: Option<String>) -> Self {
+        match (self, reason) {
+            (Verdict::Done { verified: true }, Some(reason)) => Verdict::Withheld { checked: true, reason },
+            (verdict, _) => verdict,
+        }
+    }
+
     /// The same with its rule, for the record.
     fn recorded(&self) -> String {
         match self {

@@ -133,7 +133,8 @@ fn roll_back(engine: &mut EngineRun<'_>, work: &mut TaskWork, last: &Attempt, ne
         return Ok(Files { is_unfit: !is_asked, ..Files::default() });
     }
     let mark = engine.pipeline.mark();
-    let Ok(rolled) = rollback::roll_back(engine, work, mark, Trigger::TaskInterrupted, need.between)? else {
+    let end = rollback::roll_back(engine, work, mark, Trigger::TaskInterrupted, need.between)?;
+    let Some(rolled) = end.done() else {
         return Ok(Files { is_unfit: !is_asked, ..Files::default() });
     };
     let is_unfit = !(rolled.is_whole || is_asked);
@@ -179,7 +180,8 @@ fn restore(engine: &mut EngineRun<'_>, work: &mut TaskWork, last: &Attempt, need
         Ok(_) => {}
     }
     let mark = engine.pipeline.mark();
-    let Ok(rolled) = rollback::roll_back(engine, work, mark, Trigger::TaskInterrupted, need.between)? else {
+    let end = rollback::roll_back(engine, work, mark, Trigger::TaskInterrupted, need.between)?;
+    let Some(rolled) = end.done() else {
         return Ok(Files { is_unfit: true, ..Files::default() });
     };
     let is_unfit = !rolled.is_whole_but_limits;

@@ -84,18 +84,29 @@ pub(crate) fn landing_wants(engine: &EngineRun<'_>, work: &TaskWork) -> Wants {
     Wants { scopes, fold: engine.cx.host().folds_case(&engine.run.asked.workspace) }
 }
 
+/// How the merge of a task's work ended. Why it is not in the workspace is in [`unmerged`].
+pub(crate) enum MergeEnd {
+    Ended {
+        /// Why its evidence is withheld: it was merged with something that its checks have not seen.
+        withheld: Option<String>,
+    },
+    /// Its beginning could not be written: the task was canceled or lost its locks, so its work is not merged.
+    Unwritten(Committed),
+}
+
 /// Puts the work of a task that is done into the workspace. Everything since the mark is written first, and the mark
-/// moves on. `Err` if that could not be written: the task was canceled or lost its locks, so its work is not merged.
-/// Returns why the evidence is withheld, if it was merged with something that its checks have not seen.
+/// moves on.
 pub(crate) fn land(
     engine: &mut EngineRun<'_>,
     work: &mut TaskWork,
     attempt: &AttemptId,
     mark: &mut Mark,
-) -> Result<std::result::Result<Option<String>, Committed>> {
+) -> Result<MergeEnd> {
     let mut withheld = None;
     for round in 0..=limits::MERGE_ROUNDS_MAX {
-        let Some(isolated) = work.clone.as_ref() else { return Ok(Ok(None)) };
+        let Some(isolated) = work.clone.as_ref() else {
+            return Ok(MergeEnd::Ended { withheld: None });
+        };
         let Some(candidate) = isolated.candidate.clone().filter(|_| isolated.unmerged.is_none()) else {
             break;
         };
@@ -105,7 +116,7 @@ pub(crate) fn land(
                 note_landing(engine, work, &candidate);
                 match engine.try_commit(mark.clone())? {
                     Committed::All(_) => *mark = engine.pipeline.mark(),
-                    unwritten => return Ok(Err(unwritten)),
+                    unwritten => return Ok(MergeEnd::Unwritten(unwritten)),
                 }
                 prepared.land(&mut work.clone_mut().clone)
             }
@@ -119,7 +130,7 @@ pub(crate) fn land(
                 end_conflict_tasks(engine, work);
                 // It is there, whatever becomes of the verdict.
                 *mark = engine.pipeline.mark();
-                return Ok(Ok(withheld));
+                return Ok(MergeEnd::Ended { withheld });
             }
             Ok(Landing::Conflict(conflict)) => {
                 work.clone_mut().unmerged = Some(Unmerged::Conflict(conflict));
@@ -140,7 +151,7 @@ pub(crate) fn land(
     if let (Err(fault), Some(Unmerged::Fault(reason))) = (kept, &mut work.clone_mut().unmerged) {
         reason.push_str(&format!("; {}", with_causes(&fault)));
     }
-    Ok(Ok(None))
+    Ok(MergeEnd::Ended { withheld: None })
 }
 
 /// The task holds the locks on what its merge changed before the workspace moved on.
@@ -153,27 +164,22 @@ fn refuse_other_paths(work: &mut TaskWork, before: &Candidate) {
     }
 }
 
-/// The verdict on work that could be merged only with something that its checks have not seen. `Err` if the task
-/// was canceled or lost its locks.
+/// The same for work with this verdict. Only work that is done is merged.
 pub(in crate::dispatcher) fn land_judged(
     engine: &mut EngineRun<'_>,
     work: &mut TaskWork,
     live: &Live,
-    verdict: Verdict,
+    verdict: &Verdict,
     mark: &mut Mark,
-) -> Result<std::result::Result<Verdict, Committed>> {
-    let is_done = matches!(verdict, Verdict::Done { .. } | Verdict::Withheld { .. });
-    if !is_done || !work.is_isolated() {
-        return Ok(Ok(verdict));
+) -> Result<MergeEnd> {
+    match verdict {
+        Verdict::Done { .. } | Verdict::Withheld { .. } if work.is_isolated() => {
+            land(engine, work, &live.start.attempt.id, mark)
+        }
+        Verdict::Done { .. } | Verdict::Withheld { .. } | Verdict::Failed { .. } => {
+            Ok(MergeEnd::Ended { withheld: None })
+        }
     }
-    let withheld = match land(engine, work, &live.start.attempt.id, mark)? {
-        Ok(withheld) => withheld,
-        Err(unwritten) => return Ok(Err(unwritten)),
-    };
-    Ok(Ok(match (verdict, withheld) {
-        (Verdict::Done { verified: true }, Some(reason)) => Verdict::Withheld { checked: true, reason },
-        (verdict, _) => verdict,
-    }))
 }
 
 /// What to say about a task that ended otherwise after its work had been merged.

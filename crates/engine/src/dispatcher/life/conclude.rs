@@ -19,11 +19,12 @@ use super::AttemptStep;
 use super::conclusion::{Concluded, Conclusion, StoppedEnd};
 use super::conclusion::{choice_after, end_of, moves_after, outcome_of, state_of, stopped_end};
 use crate::dispatcher::engine_run::{Committed, EngineRun};
-use crate::dispatcher::isolated::{self, landing};
+use crate::dispatcher::isolated;
+use crate::dispatcher::isolated::landing::{self, MergeEnd};
 use crate::dispatcher::layers::TaskJudgment;
 use crate::dispatcher::leftovers::Leftover;
 use crate::dispatcher::live::{Live, ReturnStep};
-use crate::dispatcher::rollback::Rolled;
+use crate::dispatcher::rollback::{RollbackEnd, Rolled};
 use crate::dispatcher::start::delegate;
 use crate::dispatcher::task_work::TaskWork;
 use crate::dispatcher::{aborts, claims, layers, millis, progress, rollback, watching};
@@ -89,9 +90,9 @@ fn conclude_judged(
         TaskJudgment::Verdict(judgment) => *judgment,
         TaskJudgment::Parked(reason) => return conclude_parked(engine, work, live, reason, mark),
     };
-    let verdict = match landing::land_judged(engine, work, live, verdict, &mut mark)? {
-        Ok(verdict) => verdict,
-        Err(unwritten) => return conclude_unwritten(engine, work, live, &unwritten),
+    let verdict = match landing::land_judged(engine, work, live, &verdict, &mut mark)? {
+        MergeEnd::Ended { withheld } => verdict.withheld(withheld),
+        MergeEnd::Unwritten(unwritten) => return conclude_unwritten(engine, work, live, &unwritten),
     };
     let result = VerifyResult { run_id: engine.run.asked.id.to_string(), verification };
     engine.pipeline.note(intents::VERIFY_RESULT, "Verification", &result, Some(&id));
@@ -105,8 +106,8 @@ fn conclude_judged(
         let is_aborted = choice == Some(Choice::GiveUp(GivenUp::Critical));
         let trigger = if is_aborted { Trigger::TaskAborted } else { Trigger::TaskFailed };
         match rollback::roll_back(engine, work, mark, trigger, None)? {
-            Ok(done) => rolled = Some(done),
-            Err(unwritten) => return conclude_unwritten(engine, work, live, &unwritten),
+            RollbackEnd::Done(done) => rolled = Some(done),
+            RollbackEnd::Unwritten(unwritten) => return conclude_unwritten(engine, work, live, &unwritten),
         }
         mark = engine.pipeline.mark();
     }
@@ -234,7 +235,7 @@ fn conclude_stopped(
     if end.to == Status::Canceled && rollback::is_possible(engine, work, live)? {
         let mark = engine.pipeline.mark();
         // If its start cannot be written, others may write there.
-        rolled = rollback::roll_back(engine, work, mark, Trigger::TaskAborted, None)?.ok();
+        rolled = rollback::roll_back(engine, work, mark, Trigger::TaskAborted, None)?.done();
     }
     work.grant = None;
     let message = stopped_words(engine, work, why, end, rolled.as_ref());

@@ -1,6 +1,5 @@
 //! What the processes of attempts report, and what happens when they take too long.
 
-use contract::aee::Type;
 use contract::aop::event::Body;
 use contract::domain::time::human_duration;
 use ops::Result;
@@ -75,15 +74,8 @@ impl Dispatcher<'_> {
 
 /// The journal entry of a task that is late or silent and goes on.
 fn tardiness(work: &TaskWork, attempt: i64, intent: &str, told: &str) -> Entry {
-    Entry::Envelope(Note {
-        kind: Type::Event,
-        from: None,
-        to: "log.writ".to_owned(),
-        intent: intent.to_owned(),
-        message: format!("{} {told}", work.name()),
-        payload: json!({"told": told, "attempt": attempt}),
-        task_id: Some(work.task.id.clone()),
-    })
+    let (message, payload) = (format!("{} {told}", work.name()), json!({"told": told, "attempt": attempt}));
+    Entry::Envelope(Note::event(intent, &message, payload, Some(&work.task.id)))
 }
 
 fn take(

@@ -138,6 +138,21 @@ pub struct Note {
     pub task_id: Option<TaskId>,
 }
 
+impl Note {
+    /// An event of the engine itself.
+    pub fn event(intent: &str, message: &str, payload: Value, task_id: Option<&TaskId>) -> Self {
+        Self {
+            kind: Type::Event,
+            from: None,
+            to: "log.writ".to_owned(),
+            intent: intent.to_owned(),
+            message: message.to_owned(),
+            payload,
+            task_id: task_id.cloned(),
+        }
+    }
+}
+
 /// Whether the entries were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Written {
