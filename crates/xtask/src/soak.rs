@@ -16,9 +16,9 @@ pub(crate) const ABOUT: &str = "\
 Run the storms for as long as asked, and print one table
 
 A storm is a test whose name starts with `soak_`: it kills, cuts, swaps or floods something again and again. `cargo
-xtask test` runs each of them with a few rounds. Here each runs once with these, then with more until it has ten
-times as many (a run of many tasks: 10,000 tasks; a session: 200 kills), then all in turn, each time with a new seed, until the time is
-over. A storm that has begun is finished. Fails if one of them did; its log is in target/soak. Rounds of a call that
+xtask test` runs each of them with a few rounds. Here each runs once with these, then with more until it has forty
+times as many (runs of many tasks: 10,000 and 20,000 tasks; a session: 200 kills), then all in turn, each time with a
+new seed, until the time is over. A storm that has begun is finished. Fails if one of them did; its log is in target/soak. Rounds of a call that
 failed are not counted, and a storm that this machine cannot run is shown as skipped.
 
   --minutes N    how long to begin new storms (default 10)
@@ -28,12 +28,14 @@ const MINUTES: u64 = 10;
 /// Longer than any storm takes. One that takes longer hangs.
 const STORM_MAX: Duration = Duration::from_secs(40 * 60);
 /// How many times its usual rounds a storm gets before others get more.
-const FACTOR: u64 = 10;
+const FACTOR: u64 = 40;
 /// At most so many times its usual rounds in one call, so that all of them have their turn.
-const FACTOR_PER_CALL: u64 = 4;
+const FACTOR_PER_CALL: u64 = 16;
 /// Storms that take their rounds as the size of one thing, in one call.
 const WHOLE: &[(&str, u64)] = &[
     ("soak_a_run_of_many_tasks_ends_and_can_be_read", 10_000),
+    // `PLAN_TASKS_MAX`
+    ("soak_a_run_of_as_many_tasks_as_are_allowed_can_be_submitted_and_read", 20_000),
     ("soak_a_session_whose_engine_is_killed_ends_like_one_that_nobody_disturbed", 200),
 ];
 

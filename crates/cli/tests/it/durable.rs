@@ -29,7 +29,7 @@ fn every_writing_operation_is_cut_off_somewhere() {
 
 /// Calls that change what is on the disk or what others see, and how far apart those are that are tried each time.
 const PLACES: [(&str, u64); 2] =
-    [("write,fsync,fdatasync,ftruncate,rename,unlink,mkdir", 3), ("pwrite64", 32)];
+    [("write,fsync,fdatasync,ftruncate,rename,unlink,mkdir", 12), ("pwrite64", 128)];
 
 #[test]
 fn soak_kill_nine_at_any_call_of_a_mutation_leaves_all_of_it_or_nothing() {
@@ -117,11 +117,15 @@ fn cut_everywhere(mutation: &'static Mutation, company: Company, random: &mut Se
     for (number, step) in tape.steps.iter().enumerate() {
         disk.take(step);
         let place = format!("power cut after step {number}, {step:?}");
-        judged(&disk, Loss::Everything, &place);
-        if random.below(2) == 0 || rounds(1) > 1 {
+        // The soak tries every step.
+        let is_last = number + 1 == tape.steps.len();
+        if random.below(4) == 0 || is_last || rounds(1) > 1 {
+            judged(&disk, Loss::Everything, &place);
+        }
+        if random.below(8) == 0 || rounds(1) > 1 {
             judged(&disk, Loss::Data, &format!("{place}, names kept"));
         }
-        if number == kept || number + 1 == tape.steps.len() {
+        if number == kept || is_last {
             judged(&disk, Loss::Nothing, &format!("{place}, all kept"));
         }
         for _ in torn.iter().filter(|place| **place == number) {

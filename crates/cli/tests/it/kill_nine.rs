@@ -96,7 +96,7 @@ fn hold_against_the_store(before: Option<&(RunView, BTreeMap<String, Vec<String>
 #[expect(clippy::disallowed_methods, reason = "a point in time that follows from nothing is what is wanted")]
 fn soak_kill_nine_at_any_point_of_a_run_leaves_nothing_behind_and_repeats_nothing_that_is_done() {
     let mut random = SeededIds::surprising();
-    let kills = testkit::rounds(50);
+    let kills = testkit::rounds(12);
     let (mut killed, mut finished, mut resumed_kills) = (0, 0, 0);
     while killed < kills {
         let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
@@ -156,9 +156,9 @@ fn soak_kill_nine_at_any_point_of_a_run_leaves_nothing_behind_and_repeats_nothin
 }
 
 /// The places where a kill can fall between two things that belong together: a commit, a piece of one, the start of a
-/// process, the handing over of its task. Of the last kind there are many, so only some are tried each time.
+/// process, the handing over of its task. With how far apart those are that are tried each time.
 const PLACES: [(&str, u64); 4] =
-    [("fsync,fdatasync", 1), ("clone,clone3,vfork", 1), ("write", 2), ("pwrite64", 60)];
+    [("fsync,fdatasync", 4), ("clone,clone3,vfork", 4), ("write", 8), ("pwrite64", 240)];
 
 /// Calls writ so that it dies right before its `number`th call of this kind. True if it came that far.
 fn dies_at(tracer: &Cli, cli: &Cli, (place, number): (&str, u64), words: &[&str]) -> bool {

@@ -179,7 +179,7 @@ fn soak_a_session_whose_engine_is_killed_ends_like_one_that_nobody_disturbed() {
     let calm = writ();
     begin(&calm).wait().fails_with(1);
     money_is_conserved(&calm);
-    let kills = testkit::rounds(20);
+    let kills = testkit::rounds(8);
     let (mut killed, mut sessions, mut cut) = (0, 0, (0, 0));
     while killed < kills {
         let cli = writ();

@@ -120,7 +120,7 @@ fn soak_a_signal_at_any_moment_fails_nothing() {
         )
     };
     let tasks: String = names.map(task).concat();
-    for _ in 0..testkit::rounds(15) {
+    for _ in 0..testkit::rounds(4) {
         let cli = Cli::new(env!("CARGO_BIN_EXE_writ"));
         write_plan(&cli, &format!("objective = \"Quick\"\nworkspace = \".\"\nmax_parallel = 2\n{tasks}"));
         let writ = cli.spawn(["run", "plan.toml", "--request-id", "once"]);
@@ -141,7 +141,7 @@ fn soak_a_signal_at_any_moment_fails_nothing() {
         }
         audit_is_clean(&cli);
     }
-    let rounds = testkit::rounds(15).into();
+    let rounds = testkit::rounds(4).into();
     testkit::Storm { rounds, operations: 2 * rounds, kills: rounds, seed: None }.report();
 }
 

@@ -52,7 +52,7 @@ fn a_shim_survives_signals_that_are_meant_for_others() {
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a point in time that follows from nothing is what is wanted")]
 fn kill_nine_of_an_owner_leaves_nothing_behind() {
-    for round in 0..u64::from(testkit::rounds(30)) {
+    for round in 0..u64::from(testkit::rounds(8)) {
         let mut owner = Owner::start_with(MODES[usize::from(round % 2 == 1)], &SCRIPTS);
         // A different point each time: before the shims, in their start, in the work.
         if round % 3 == 2 {
@@ -62,7 +62,7 @@ fn kill_nine_of_an_owner_leaves_nothing_behind() {
         owner.kill();
         eventually("everything is dead", || alive(&owner.token).is_empty());
     }
-    let rounds = testkit::rounds(30).into();
+    let rounds = testkit::rounds(8).into();
     testkit::Storm { rounds, operations: rounds, kills: rounds, seed: None }.report();
 }
 

@@ -146,7 +146,7 @@ fn a_writ_below_a_dead_one_is_ended_and_ends_its_own() {
 
 #[test]
 fn kill_nine_of_an_owner_and_some_shims_is_over_when_the_reaping_returns() {
-    for round in 0..testkit::rounds(10) {
+    for round in 0..testkit::rounds(4) {
         let hidden = "setsid env -i sleep $0 & wait";
         let visible = "while :; do (setsid sleep $0 &); sleep 0.01; done";
         let mut owner = Owner::start_with(Namespace::Off, &[hidden, visible, visible]);
@@ -160,7 +160,7 @@ fn kill_nine_of_an_owner_and_some_shims_is_over_when_the_reaping_returns() {
         assert_eq!(supervisor::reap_leftovers(is_of(&owner)).survivors, 0);
         assert_eq!(alive(&owner.token), []);
     }
-    let rounds = testkit::rounds(10).into();
+    let rounds = testkit::rounds(4).into();
     testkit::Storm { rounds, operations: rounds, kills: 2 * rounds, seed: None }.report();
 }
 

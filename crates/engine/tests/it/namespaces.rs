@@ -54,7 +54,7 @@ fn soak_nothing_outlives_writ_and_all_of_its_shims_killed_at_once() {
     if !has_namespaces() {
         return testkit::Storm::skip("this machine has no namespaces");
     }
-    let rounds = testkit::rounds(20);
+    let rounds = testkit::rounds(5);
     let mut kills = 0;
     for round in 0..rounds {
         let mut owner = Owner::start(&DAEMONS);

@@ -65,7 +65,7 @@ fn fresh_seeds(usual: u32, simulate: impl Fn(u64) + std::panic::RefUnwindSafe) {
 
 #[test]
 fn soak_no_fresh_seed_breaks_an_invariant() {
-    fresh_seeds(200, simulate);
+    fresh_seeds(50, simulate);
 }
 
 macro_rules! parts {

@@ -579,7 +579,7 @@ fn step(crew: &mut Crew, random: &mut SeededIds) {
 fn soak_any_consistent_ledger_is_exported_as_it_was_imported() {
     let mut carried = 0;
     let mut seeds = SeededIds::surprising();
-    for _ in 0..rounds(12) {
+    for _ in 0..rounds(6) {
         let seed = seeds.next_bits();
         let mut random = SeededIds::new(seed);
         let mut crew = Crew::new();
@@ -610,5 +610,5 @@ fn soak_any_consistent_ledger_is_exported_as_it_was_imported() {
         }
     }
     assert!(carried > 10, "only {carried} bundles were carried");
-    testkit::Storm { rounds: rounds(12).into(), operations: carried, kills: 0, seed: None }.report();
+    testkit::Storm { rounds: rounds(6).into(), operations: carried, kills: 0, seed: None }.report();
 }

@@ -88,7 +88,7 @@ fn soak_thirty_two_processes_share_one_store_and_are_killed_at_random() {
     };
     let mut crew: Vec<Background<'_>> = (0..PROCESSES).map(|_| start()).collect();
     let mut chance = SeededIds::surprising();
-    for _ in 0..rounds(24) {
+    for _ in 0..rounds(16) {
         let index = usize::try_from(chance.below(PROCESSES as u64)).unwrap();
         let victim = crew.swap_remove(index);
         let wanted = usize::try_from(chance.below(6)).unwrap();
@@ -108,7 +108,7 @@ fn soak_thirty_two_processes_share_one_store_and_are_killed_at_random() {
     let enough =
         told.grants > 60 && told.results > 20 && told.verified > 0 && told.timeouts > 0 && told.stale > 0;
     assert!(enough, "{told:?}");
-    let kills = u64::from(rounds(24));
+    let kills = u64::from(rounds(16));
     let operations = u64::from(told.grants + told.results);
     testkit::Storm { rounds: kills, operations, kills, seed: None }.report();
 }

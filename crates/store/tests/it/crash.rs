@@ -13,7 +13,7 @@ fn kill_nine_loses_nothing_that_was_acknowledged() {
     let scratch = Scratch::new();
     let mut chance = SeededIds::new(9);
     let mut acknowledged = 0;
-    for round in 0..rounds(30) {
+    for round in 0..rounds(8) {
         let child = Child::new(Isolation::None, "commit", scratch.path());
         let running = child.call().spawn();
         // Sometimes before its first line, sometimes in the middle of its work.
@@ -38,7 +38,7 @@ fn kill_nine_loses_nothing_that_was_acknowledged() {
         acknowledged = written;
     }
     assert!(acknowledged > 0, "no child ever committed");
-    let (rounds, operations) = (rounds(30).into(), u64::try_from(acknowledged).unwrap());
+    let (rounds, operations) = (rounds(8).into(), u64::try_from(acknowledged).unwrap());
     testkit::Storm { rounds, operations, kills: rounds, seed: None }.report();
 }
 

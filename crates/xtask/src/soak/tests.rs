@@ -30,24 +30,24 @@ fn options_are_minutes_and_a_part_of_the_name() {
 }
 
 #[test]
-fn every_storm_runs_once_then_ten_times_as_long_then_all_in_turn() {
+fn every_storm_runs_once_then_forty_times_as_long_then_all_in_turn() {
     let (a, b) = ("cli::soak_a", "cli::soak_b");
     let turn = |tallies: &[Tally]| {
         let next = next(tallies);
         (next, rounds(&tallies[next]))
     };
     assert_eq!(turn(&[tally(a, &[5]), tally(b, &[])]), (1, None));
-    assert_eq!(turn(&[tally(a, &[5, 20]), tally(b, &[3])]), (1, Some(12)));
-    assert_eq!(turn(&[tally(a, &[5, 20, 20]), tally(b, &[3, 27])]), (0, Some(5)));
-    assert_eq!(turn(&[tally(a, &[5, 45]), tally(b, &[3, 27])]), (1, None), "the one with the least time");
+    assert_eq!(turn(&[tally(a, &[5, 80]), tally(b, &[3])]), (1, Some(48)));
+    assert_eq!(turn(&[tally(a, &[5, 80, 110]), tally(b, &[3, 117])]), (0, Some(5)));
+    assert_eq!(turn(&[tally(a, &[5, 195]), tally(b, &[3, 117])]), (1, None), "the one with the least time");
 }
 
 #[test]
 fn a_run_of_many_tasks_gets_all_of_them_at_once() {
     let name = "cli::many::soak_a_run_of_many_tasks_ends_and_can_be_read";
     assert_eq!(rounds(&tally(name, &[])), None);
-    assert_eq!(rounds(&tally(name, &[500])), Some(10_000));
-    assert_eq!(rounds(&tally(name, &[500, 10_000])), None);
+    assert_eq!(rounds(&tally(name, &[100])), Some(10_000));
+    assert_eq!(rounds(&tally(name, &[100, 10_000])), None);
 }
 
 #[test]

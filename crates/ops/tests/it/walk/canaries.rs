@@ -237,9 +237,14 @@ fn culprit(sample: &Sample, schema: &Value, from: usize, step: usize) -> String 
 /// So many tests share the requests, because one alone would take too long.
 const PARTS: usize = 36;
 
+/// A part has all verbs of one group and one of so many shares of their requests: making a store costs more than a request.
+const SHARES: usize = 3;
+
 fn part(number: usize) {
+    let groups = PARTS / SHARES;
     let changing = samples().filter(|sample| sample.entry().effect.mutates());
-    let refused: usize = changing.map(|sample| plant(sample, number, PARTS)).sum();
+    let group = changing.skip(number % groups).step_by(groups);
+    let refused: usize = group.map(|sample| plant(sample, number / groups, SHARES)).sum();
     assert!(refused > 100 / PARTS, "{refused} were refused");
 }
 
