@@ -158,7 +158,7 @@ fn soak_kill_nine_at_any_point_of_a_run_leaves_nothing_behind_and_repeats_nothin
 /// The places where a kill can fall between two things that belong together: a commit, a piece of one, the start of a
 /// process, the handing over of its task. With how far apart those are that are tried each time.
 const PLACES: [(&str, u64); 4] =
-    [("fsync,fdatasync", 4), ("clone,clone3,vfork", 4), ("write", 8), ("pwrite64", 240)];
+    [("fsync,fdatasync", 6), ("clone,clone3,vfork", 6), ("write", 12), ("pwrite64", 360)];
 
 /// Calls writ so that it dies right before its `number`th call of this kind. True if it came that far.
 fn dies_at(tracer: &Cli, cli: &Cli, (place, number): (&str, u64), words: &[&str]) -> bool {
