@@ -238,7 +238,7 @@ fn culprit(sample: &Sample, schema: &Value, from: usize, step: usize) -> String 
 const PARTS: usize = 36;
 
 /// A part has all verbs of one group and one of so many shares of their requests: making a store costs more than a request.
-const SHARES: usize = 3;
+const SHARES: usize = 12;
 
 fn part(number: usize) {
     let groups = PARTS / SHARES;
