@@ -10,6 +10,7 @@ pub mod header;
 pub mod kept;
 pub mod limits;
 pub mod needs;
+pub mod report;
 pub mod response;
 pub mod task;
 pub mod v1;

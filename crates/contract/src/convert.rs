@@ -9,7 +9,6 @@ pub use source::Lost;
 
 use serde_json::{Value, json};
 
-use crate::digest;
 use crate::domain::time::Timestamp;
 use crate::finding::{Finding, Findings};
 use crate::validate::{self, Kind, Options};
@@ -100,13 +99,6 @@ fn refused(kind: Kind, rule: &'static str, message: String) -> Box<Verdict> {
     let primary = Finding { path: "$".to_owned(), rule, message };
     let findings = Findings::from_iter([primary.clone()]);
     Box::new(Verdict::denied(kind.as_str(), "SCHEMA_INVALID", &primary, findings, Findings::default()))
-}
-
-/// A UUID in the form of version 4 that is always the same for the same text.
-pub(crate) fn uuid_for(text: &str) -> String {
-    let hex: Vec<char> = digest::of_bytes(text.as_bytes()).chars().rev().take(32).collect();
-    let part = |from: usize, to: usize| hex[from..to].iter().collect::<String>();
-    format!("{}-{}-4{}-a{}-{}", part(0, 8), part(8, 12), part(13, 16), part(17, 20), part(20, 32))
 }
 
 #[cfg(test)]

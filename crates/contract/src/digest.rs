@@ -25,6 +25,13 @@ pub fn of_value<T: Serialize>(value: &T) -> Result<String, NotCanonical> {
     Ok(of_bytes(&canonical(value)?))
 }
 
+/// A UUID in the form of version 4 that is always the same for the same text.
+pub fn uuid_for(text: &str) -> String {
+    let hex: Vec<char> = of_bytes(text.as_bytes()).chars().rev().take(32).collect();
+    let part = |from: usize, to: usize| hex[from..to].iter().collect::<String>();
+    format!("{}-{}-4{}-a{}-{}", part(0, 8), part(8, 12), part(13, 16), part(17, 20), part(20, 32))
+}
+
 /// An incremental digest.
 #[derive(Default)]
 pub struct Running(Sha256);

@@ -15,12 +15,14 @@ use std::collections::BTreeMap;
 use crate::aop::event::AuditTrail;
 use crate::aop::{Code, Fallback};
 use crate::digest;
+use crate::domain::executor::ExecutorName;
+use crate::domain::plan::Plan;
 use crate::domain::run::{DocumentKind, Intent, RunWarning};
 use crate::domain::time::Timestamp;
 use crate::finding::{Finding, Findings};
 use crate::plan::document::{self, Document};
 use crate::plan::upgrade::Upgrades;
-use crate::plan::{ExecutorName, KnownExecutor, Plan, read};
+use crate::plan::{KnownExecutor, read};
 
 pub use from_aee::{RUN_PLAN, RUN_TASK};
 pub use from_aop::snapshots;

@@ -4,11 +4,10 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
+use crate::domain::crew::task_ref::{TASK_ID_FORM, TaskRef};
 use crate::domain::id::{Id, Kind};
 use crate::domain::scope::Scope;
 use crate::domain::time::Timestamp;
-use crate::operator::TaskRef;
-use crate::operator::ids::TASK_ID_FORM;
 use crate::shape::TIME_FORM;
 
 /// A type that is a string on the wire, described by a pattern.

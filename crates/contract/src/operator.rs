@@ -27,12 +27,12 @@ mod trust;
 
 pub use assignment::{Assignment, read_assignment, recall_assignment, validate_assignment};
 pub use codes::{Code, Retry};
-pub use conflict::{Claim, Mode, conflict};
+pub use conflict::{Claim, conflict};
 pub use delta::Delta;
 pub use envelope::{Blocker, OrchestratorOutput, read_envelope, validate_envelope};
 pub use fencing::Grants;
 pub use handoff::{Handoff, read_handoff, validate_handoff};
-pub use ids::{RunId, TaskRef};
+pub use ids::RunId;
 pub use ledger::{Applied, DeltaOptions, Ledger, apply_deltas, validate_deltas};
 pub use locks::{Lock, validate_locks};
 pub use options::{Options, Tripwire};

@@ -4,13 +4,17 @@
 pub mod check;
 mod described;
 mod document;
+mod formed_text;
 pub mod ignored;
 pub mod schema;
+mod whole;
 mod words;
 
 pub(crate) use described::about;
 pub use described::{Described, Nullable};
 pub(crate) use document::document;
+pub(crate) use formed_text::formed_text;
+pub(crate) use whole::{INTEGER_MAX, NUMBER, whole, whole_or_none};
 pub(crate) use words::words;
 
 use crate::domain::time::Timestamp;
@@ -109,7 +113,8 @@ pub const TEXT: Shape = Shape::Text(Text { min: 0, max: UNBOUNDED, form: None })
 pub const TEXTS: Shape = Shape::List(&List { item: TEXT, min: 0, max: UNBOUNDED });
 /// At least one character that is not white space.
 pub const NON_BLANK: Shape = Shape::Text(Text { min: 1, max: UNBOUNDED, form: Some(&NON_BLANK_FORM) });
-pub const TIME: Shape = Shape::Text(Text { min: 0, max: UNBOUNDED, form: Some(&TIME_FORM) });
+pub const TIME: Shape = formed(&TIME_FORM);
+pub const UTC: Shape = formed(&UTC_FORM);
 pub const NATURAL: Shape = Shape::Integer { min: 0, max: i64::MAX };
 pub const POSITIVE: Shape = Shape::Integer { min: 1, max: i64::MAX };
 pub const PERCENT: Shape = Shape::Integer { min: 0, max: 100 };
@@ -126,6 +131,12 @@ pub static TIME_FORM: Form = Form {
     name: "a time in RFC 3339 form, such as 2026-01-26T12:00:00Z",
     pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$",
     accepts: |text| is_rfc_3339(text) && Timestamp::parse(text).is_ok(),
+};
+
+static UTC_FORM: Form = Form {
+    name: "a real time in UTC, such as 2026-02-14T20:00:00Z",
+    pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?(Z|\\+00:00)$",
+    accepts: |text| Timestamp::parse_utc(text).is_some(),
 };
 
 /// Whether a text has the form of a time in RFC 3339; our parser also reads shorter ones. The date may still not
@@ -153,12 +164,37 @@ pub(crate) fn is_rfc_3339(text: &str) -> bool {
     }
 }
 
+/// A text of this form.
+pub const fn formed(form: &'static Form) -> Shape {
+    Shape::Text(Text { min: 0, max: UNBOUNDED, form: Some(form) })
+}
+
+/// A text that is not blank, of at most `max` characters.
+pub const fn bounded(max: usize) -> Shape {
+    const FORM: &Form = &NON_BLANK_FORM;
+    Shape::Text(Text { min: 1, max, form: Some(FORM) })
+}
+
 pub const fn required(name: &'static str, shape: Shape, about: &'static str) -> Field {
     Field { name, required: true, shape, about }
 }
 
 pub const fn optional(name: &'static str, shape: Shape, about: &'static str) -> Field {
     Field { name, required: false, shape, about }
+}
+
+const EXTENSIONS: Shape = Shape::Map(&Map {
+    value: Shape::Anything,
+    key: Text { min: 0, max: UNBOUNDED, form: Some(&EXTENSION_FORM) },
+});
+
+static EXTENSION_FORM: Form =
+    Form { name: "prefixed with `x_`", pattern: "^x_", accepts: |name| name.starts_with("x_") };
+
+/// Vendor data, which every object of a contract may carry.
+pub const fn extensions() -> Field {
+    let shape = Shape::Nullable(&EXTENSIONS);
+    optional("extensions", shape, "vendor data under names that start with x_")
 }
 
 /// A list of this many items.

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use contract::aop::task::OnHeartbeatFailure;
 use contract::domain::attempt::Silences;
-use contract::plan::policy::HeartbeatPolicy;
+use contract::domain::plan::policy::{HeartbeatPolicy, OnHeartbeatFailure};
 
 use crate::dispatcher::millis;
 

@@ -28,10 +28,12 @@ use contract::aop::Code;
 use contract::aop::event::Body;
 use contract::aop::response::Response;
 use contract::domain::attempt::{Attempt, Dispatch, Limited, SessionTotal};
+use contract::domain::executor::ExecutorName;
+use contract::domain::plan::PlanTask;
 use contract::domain::run::NewRun;
 use contract::domain::task::Task;
 use contract::domain::time::Timestamp;
-use contract::plan::{CommandUse, ExecutorName, KnownExecutor, PlanTask, PromptUse};
+use contract::plan::{CommandUse, KnownExecutor, PromptUse};
 
 use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::Stdin;

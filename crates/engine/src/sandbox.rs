@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use contract::domain::confinement::{self, Ceiling, GitUse, Namespace, NetworkUse, SandboxMode};
 use contract::domain::network::HostRule;
+use contract::domain::plan::{FileAccess, PlanTask};
 use contract::domain::scope::Scope;
-use contract::plan::{FileAccess, PlanTask};
 
 pub use command::{CommandDirectories, CommandSandboxes, CommandWishes, OpenSandbox};
 pub(crate) use denial::{Denials, Network};

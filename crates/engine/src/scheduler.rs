@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use contract::domain::attempt::Attempt;
 use contract::domain::limits;
+use contract::domain::plan::PlanTask;
 use contract::domain::priority::Priority;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
-use contract::plan::PlanTask;
 use contract::plan::choice::{Choice, standing};
 
 use choice::{Candidate, choose};

@@ -13,6 +13,7 @@ use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::mint;
 use contract::domain::limits;
 use contract::domain::pins::{self, Digests, Role, WORK_BEGAN};
+use contract::domain::plan::PlanTask;
 use contract::domain::policy::{Policy, PolicyAction, PolicyResource, authorize};
 use contract::domain::request::Agent;
 use contract::domain::run::NewRun;
@@ -21,7 +22,6 @@ use contract::domain::task::Task;
 use contract::domain::text::counted;
 use contract::domain::time::{Clock, Lease};
 use contract::domain::trust::{Trust, TrustState};
-use contract::plan::PlanTask;
 use serde_json::json;
 use store::{Store, Tx};
 

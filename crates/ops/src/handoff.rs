@@ -7,7 +7,7 @@ pub mod import;
 mod read;
 mod unpack;
 
-use contract::domain::crew::handoff::Fault;
+use contract::operator::handoff::bundle::Fault;
 use contract::operator::{Code, Tripwire};
 use contract::verdict::Verdict;
 use serde_json::Value;

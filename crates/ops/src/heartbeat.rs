@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use contract::domain::crew::lock::lease;
+use contract::domain::crew::lock::{LockRefusal, lease};
 use contract::domain::crew::token::LockToken;
 use contract::domain::limits;
 use contract::domain::status::Status;
 use contract::domain::task::TaskId;
 use contract::domain::time::{Clock, Timestamp};
 use contract::operator::Code;
-use contract::operator::fencing::Refused;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::{Store, Tx};
@@ -97,7 +96,7 @@ pub(crate) fn beat(
     contract::domain::crew::lock::admit(&held, token, now)
         .map_err(|fault| token::not_admitted(&task, fault))?;
     if task.status != Status::InProgress {
-        return Err(token::not_admitted(&task, Refused::StaleToken));
+        return Err(token::not_admitted(&task, LockRefusal::StaleToken));
     }
     let timeout_ms = held.iter().find(|lock| lock.token == token).map_or(0, |lock| lock.timeout_ms);
     tx.renew_locks(token, &lease(now, Duration::from_millis(timeout_ms)))?;

@@ -17,6 +17,7 @@ use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Attempt, Id};
 use contract::domain::pins::Digests;
+use contract::domain::plan::PlanTask;
 use contract::domain::policy::Policy;
 use contract::domain::principal::Action;
 use contract::domain::process::{Remains, StoreFile};
@@ -30,7 +31,6 @@ use contract::domain::trust::ProjectCommands;
 use contract::domain::worktree::{Loss, Standing, WorktreeRecord};
 use contract::intake::Executors;
 use contract::json::{Value, json};
-use contract::plan::PlanTask;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -7,12 +7,12 @@
 mod find;
 pub mod last;
 
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::id::Id;
 use contract::domain::memory::{Place, Scope};
 use contract::domain::run::{Run, RunId};
 use contract::domain::task::Task;
 use contract::domain::workspace;
-use contract::operator::TaskRef;
 use store::Tx;
 
 use crate::context::{Context, Session};

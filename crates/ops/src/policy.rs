@@ -1,9 +1,9 @@
 //! What the policy decides about runs, checks and the commands of projects.
 
 use contract::domain::check::Check;
+use contract::domain::plan::PlanTask;
 use contract::domain::policy::{Authorization, Policy, PolicyAction, PolicyResource, authorize};
 use contract::domain::run::NewRun;
-use contract::plan::PlanTask;
 
 /// The first denial of a task of the run.
 pub fn of_run(run: &NewRun, policy: &Policy) -> Authorization {

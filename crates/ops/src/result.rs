@@ -7,14 +7,14 @@ mod transition;
 use std::collections::BTreeSet;
 
 use contract::domain::check::CheckSeen;
-use contract::domain::crew::lock::admit;
+use contract::domain::crew::lock::{LockRefusal, admit};
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::token::{InvalidToken, LockToken};
 use contract::domain::id::Id;
 use contract::domain::run::RunId;
 use contract::domain::scope::Scope;
 use contract::domain::time::Now;
-use contract::operator::fencing::Refused;
-use contract::operator::{Code, Options, SubagentResult, TaskRef, read_result, recall_assignment};
+use contract::operator::{Code, Options, SubagentResult, read_result, recall_assignment};
 use serde_json::Value;
 use store::{AssignmentRow, Tx};
 
@@ -129,7 +129,7 @@ pub(crate) fn judged(
     let token = token::genuine(tx, &task.id, given)?;
     admit(&tx.locks_of_task(&task.id)?, token, now).map_err(|fault| token::not_admitted(task, fault))?;
     let issued = tx.assignment(token)?.filter(|open| open.ended.is_none());
-    let issued = issued.ok_or_else(|| refused(Refused::StaleToken))?;
+    let issued = issued.ok_or_else(|| refused(LockRefusal::StaleToken))?;
     let assignment =
         recall_assignment(issued.packet.to_string().as_bytes()).map_err(|refusal| denied(&refusal))?;
     let root = &state.run.asked.workspace;

@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use contract::domain::crew::Ended;
 use contract::domain::crew::lock::{ENGINE_GONE, Held};
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::limits;
 use contract::domain::run::{DocumentKind, RunId};
 use contract::domain::status::Status;
 use contract::json::Map;
 use contract::operator::watchdog::{Liveness, liveness};
-use contract::operator::{Blocker, Code, Delta, TaskRef};
+use contract::operator::{Blocker, Code, Delta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -5,10 +5,11 @@ pub(crate) mod place;
 pub mod show;
 pub mod verify;
 
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::worklog::{beginning, file_of};
 use contract::domain::status::Status;
 use contract::domain::task::Task;
-use contract::operator::{Code, Options, Outcome, TaskRef, validate_worklog};
+use contract::operator::{Code, Options, Outcome, validate_worklog};
 use store::Tx;
 
 use crate::context::Context;

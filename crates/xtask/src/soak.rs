@@ -6,9 +6,8 @@ mod table;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::Result;
 use crate::job::target_dir;
-use crate::test;
+use crate::{Result, test};
 use storm::{Call, Storm};
 use table::Tally;
 

@@ -5,6 +5,7 @@ mod crates;
 mod dialect;
 mod documents;
 mod exceptions;
+mod layers;
 mod modules;
 mod phrases;
 mod purity;
@@ -21,9 +22,9 @@ use tree::Tree;
 pub(crate) const ABOUT: &str = "\
 Check the project rules that the compiler does not
 
-Crate dependencies, the purity of `contract`, SQL that only SQLite has, sizes, forgotten files, forbidden words, odd
-phrases, machine paths, the lockfile budget, the form of documents, the tests that docs/conformance.md
-names. Every violation is listed with file and line.
+Crate dependencies, the purity and the layers of `contract`, SQL that only SQLite has, sizes, forgotten files,
+forbidden words, odd phrases, machine paths, the lockfile budget, the form of documents, the tests that
+docs/conformance.md names. Every violation is listed with file and line.
 --verbose also lists files that are close to their limit.";
 
 pub(crate) fn run(args: &[String]) -> Result {
@@ -62,6 +63,7 @@ fn check_tree(tree: &Tree) -> Vec<Violation> {
         sizes::functions,
         sizes::blobs,
         modules::check,
+        layers::check,
         words::check,
         phrases::check,
         dialect::check,

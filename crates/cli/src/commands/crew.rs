@@ -4,10 +4,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::token::{InvalidToken, LockToken};
 use contract::domain::limits;
 use contract::json::Value;
-use contract::operator::TaskRef;
 use contract::validate::could_not_work;
 use ops::crew::document::parse;
 use ops::verb::Verb;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use contract::domain::executor::ExecutorName;
 use contract::domain::limits;
 use contract::domain::time::parse_duration;
 use contract::finding::Findings;
 use contract::json::{Map as Fields, Value};
-use contract::plan::ExecutorName;
 use contract::plan::executor::Pattern;
 use contract::shape::check::nearest;
 use contract::shape::{List, Map, NON_BLANK, Object, Shape, TEXT, Text, UNBOUNDED, Unknown, optional};
@@ -153,7 +153,7 @@ fn read(table: &Table<'_>, findings: &mut Findings) -> Option<Configured> {
     let built_in = ExecutorKind::built_in().find(|kind| kind.as_str() == table.name);
     let kind = text("kind").and_then(ExecutorKind::parse).or(built_in).unwrap_or(ExecutorKind::AopStdio);
     let Ok(name) = ExecutorName::parse(&table.name) else {
-        let message = format!("the name of an executor must be {}", contract::plan::executor::FORM.name);
+        let message = format!("the name of an executor must be {}", contract::domain::executor::FORM.name);
         findings.push(format!("$.{}", table.at), "form", message);
         return None;
     };

@@ -6,10 +6,11 @@ pub mod path;
 use std::time::Duration;
 
 use super::limits::INPUTS_MAX;
-use super::task::{Input, Network, OnFailure, OnHeartbeatFailure, Task};
+use super::task::{Input, Network, Task};
 use crate::domain::attempt::Dispatch;
 use crate::domain::limits::TASK_TIMEOUT_DEFAULT;
 use crate::domain::money::MicroUsd;
+use crate::domain::plan::policy::{OnFailure, OnHeartbeatFailure};
 use crate::domain::priority::Priority;
 
 /// The default waits before the first, the second and every later retry.

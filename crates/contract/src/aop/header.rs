@@ -2,9 +2,8 @@
 
 use serde_json::{Map as Fields, Value};
 
-use crate::shape::words;
 use crate::shape::{
-    Field, Form, Map, NON_BLANK, Shape, TIME_FORM as TIME_WITH_ZONE, Text, UNBOUNDED, optional,
+    Field, Form, NON_BLANK, Shape, TIME_FORM as TIME_WITH_ZONE, Text, UNBOUNDED, optional, words,
 };
 
 /// The protocol revision this implementation supports and prints.
@@ -33,16 +32,9 @@ pub fn is_v2(version: &str) -> bool {
 pub(super) const NAME: Shape = NON_BLANK;
 pub(super) const VERSION: Shape = Shape::Text(Text { min: 0, max: UNBOUNDED, form: Some(&VERSION_FORM) });
 pub(super) const TIME: Shape = Shape::Text(Text { min: 0, max: UNBOUNDED, form: Some(&TIME_FORM) });
-pub(super) const EXTENSIONS: Shape = Shape::Map(&Map {
-    value: Shape::Anything,
-    key: Text { min: 0, max: UNBOUNDED, form: Some(&EXTENSION_FORM) },
-});
 
 static VERSION_FORM: Form =
     Form { name: "a version that starts with `2.`", pattern: "^2\\.", accepts: is_v2 };
-
-static EXTENSION_FORM: Form =
-    Form { name: "prefixed with `x_`", pattern: "^x_", accepts: |name| name.starts_with("x_") };
 
 /// Times without a zone are common; they are read as UTC with a warning.
 pub(super) static TIME_FORM: Form = Form {
@@ -64,9 +56,4 @@ pub(super) fn with_zone(text: &str) -> Option<String> {
 /// An optional field that may also be `null`.
 pub(super) const fn maybe(name: &'static str, shape: &'static Shape, about: &'static str) -> Field {
     optional(name, Shape::Nullable(shape), about)
-}
-
-/// Any object of the contract may carry vendor data.
-pub(super) const fn extensions() -> Field {
-    maybe("extensions", &EXTENSIONS, "vendor data under names that start with x_")
 }

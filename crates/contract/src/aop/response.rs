@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::header::{AOP_VERSION, Extensions, Family, NAME, SCHEMA_VERSION, TIME, VERSION};
-use super::task::{CheckpointStatus, Provider};
+use super::task::Provider;
+use crate::domain::report::{ArtifactStatus, CheckpointStatus, FinalSignal, ReportedState};
 use crate::domain::time::Timestamp;
-use crate::shape::words;
-use crate::shape::{PERCENT, Shape, document};
+use crate::shape::{PERCENT, Shape, document, words};
 
 words! {
     /// The message type of a RESPONSE.
@@ -83,31 +83,11 @@ document! {
     }
 }
 
-words! {
-    State {
-        Pending = "PENDING",
-        InProgress = "IN_PROGRESS",
-        Completed = "COMPLETED",
-        Failed = "FAILED",
-        Aborted = "ABORTED",
-        Skipped = "SKIPPED",
-    }
-}
-
-words! {
-    FinalSignal {
-        Success = "SUCCESS",
-        PartialSuccess = "PARTIAL_SUCCESS",
-        Failure = "FAILURE",
-        Aborted = "ABORTED",
-    }
-}
-
 document! {
     #[shape(name = "task_status", unknown = Refused, null = absent)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct TaskStatus {
-        pub state: State,
+        pub state: ReportedState,
         /// required unless guard_rails.require_final_signal is false
         pub final_signal: Option<FinalSignal>,
         pub message: Option<String>,
@@ -131,15 +111,6 @@ document! {
         #[optional]
         pub errors: Vec<String>,
         pub extensions: Option<Extensions>,
-    }
-}
-
-words! {
-    ArtifactStatus {
-        Created = "CREATED",
-        Updated = "UPDATED",
-        Deleted = "DELETED",
-        Unchanged = "UNCHANGED",
     }
 }
 

@@ -6,10 +6,8 @@ mod work;
 
 use serde::{Deserialize, Serialize};
 
-pub use phase::{Artifact, Checkpoint, CheckpointStatus, Expects, Phase, RecoveryStrategy, Validation};
-pub use policy::{
-    AlternativeModel, ExecutionPolicy, FallbackTrigger, GuardRails, Heartbeat, OnFailure, OnHeartbeatFailure,
-};
+pub use phase::{Artifact, Checkpoint, Expects, Phase, RecoveryStrategy, Validation};
+pub use policy::{AlternativeModel, ExecutionPolicy, GuardRails, Heartbeat};
 pub use work::{
     Access, Budgets, Category, Complexity, Constraints, Environment, ExpectedOutput, Filesystem, Input,
     Network, RollbackSnapshot, SnapshotStrategy, Work,
@@ -17,8 +15,7 @@ pub use work::{
 
 use super::header::{AOP_VERSION, Extensions, Family, NAME, SCHEMA_VERSION, TIME, VERSION};
 use crate::domain::time::Timestamp;
-use crate::shape::words;
-use crate::shape::{TEXTS, document};
+use crate::shape::{TEXTS, document, words};
 
 words! {
     /// The message type of a TASK.

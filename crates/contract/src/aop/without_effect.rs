@@ -1,7 +1,8 @@
 //! The fields of a TASK that writ accepts and that change nothing it does. They are named, never dropped in silence.
 
 use super::header::SCHEMA_VERSION;
-use super::task::{OnFailure, Task, Validation};
+use super::task::{Task, Validation};
+use crate::domain::plan::policy::OnFailure;
 
 const PASSED_ON: &str = "it is passed on to the executor";
 

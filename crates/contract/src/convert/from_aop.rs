@@ -5,9 +5,11 @@ mod packet;
 
 use serde_json::{Value, json};
 
+use super::Context;
 use super::source::Source;
-use super::{Context, uuid_for};
-use crate::operator::{RunId, SCHEMA_VERSION, TaskRef};
+use crate::digest::uuid_for;
+use crate::domain::crew::task_ref::TaskRef;
+use crate::operator::{RunId, SCHEMA_VERSION};
 
 pub(super) use envelope::{event as aee_event, task as aee_task};
 pub(super) use packet::assignment;

@@ -17,7 +17,7 @@ use super::run::{Owner, RunId};
 use super::status::Status;
 use super::task::TaskId;
 use super::time::Timestamp;
-use crate::aop::response::FinalSignal;
+use crate::domain::report::FinalSignal;
 use crate::shape::words;
 
 pub type AttemptId = Id<AttemptKind>;

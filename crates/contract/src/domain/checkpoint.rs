@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::check::CheckSeen;
 use super::report::CheckpointSeen;
-use crate::aop::task::CheckpointStatus;
+use crate::domain::report::CheckpointStatus;
 use crate::shape::words;
 
 words! {

@@ -2,26 +2,26 @@
 
 pub mod approval;
 pub mod budget;
-pub mod handoff;
 pub mod lock;
+pub mod row;
 pub mod snapshot;
-pub mod spec;
+pub mod task_ref;
 pub mod token;
 pub mod worklog;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::check::CheckSeen;
 use super::run::RunId;
 use super::task::TaskId;
-use crate::operator::ledger::Row;
-use crate::operator::{Blocker, TaskRef};
 use crate::shape::words;
 use approval::{Approval, ApprovalId};
 use budget::Amount;
 use lock::Grant;
+use row::CrewRow;
 use snapshot::Snapshot;
+use task_ref::TaskRef;
 use worklog::Line;
 
 /// Every change of a crew's state.
@@ -37,7 +37,7 @@ pub enum CrewChange {
         ledger_version: u64,
         /// The delta that changed it; `None` if writ itself did.
         delta: Option<AppliedDelta>,
-        row: Box<Row>,
+        row: Box<CrewRow>,
     },
     LocksGranted {
         grant: Grant,
@@ -85,7 +85,7 @@ pub enum CrewChange {
     BlockerRaised {
         run_id: RunId,
         task_id: TaskId,
-        blocker: Blocker,
+        blocker: CrewBlocker,
     },
     BlockerCleared {
         run_id: RunId,
@@ -159,6 +159,20 @@ pub enum CrewChange {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         constraints: Option<Value>,
     },
+}
+
+/// Why a task is blocked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CrewBlocker {
+    pub task_id: TaskRef,
+    /// The cause, for programs.
+    pub code: String,
+    /// The cause, for people.
+    pub reason: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Map<String, Value>>,
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
 }
 
 /// The id of an applied delta, and the digest of its content.

@@ -10,7 +10,7 @@ use super::limits;
 use super::run::RunId;
 use super::task::TaskId;
 use super::time::{Now, Timestamp, typed_duration};
-use crate::plan::ExecutorName;
+use crate::domain::executor::ExecutorName;
 use crate::shape::words;
 
 words! {

@@ -1,28 +1,63 @@
-//! What an executor reports about its work in a RESPONSE, beside what writ saw of it.
+//! What an executor reports about its work, beside what writ saw of it.
 
-mod compare;
 mod keep;
-mod print;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::money::MicroUsd;
 use super::time::Timestamp;
-use crate::aop::response::{
-    ArtifactStatus, CheckpointResult, CostTracking, ErrorDetails, FinalSignal, OutputArtifact, Response,
-    State, Timing,
-};
-use crate::aop::task::CheckpointStatus;
-
-pub use compare::Known;
+use crate::shape::words;
 use keep::Keeper;
 
-/// The RESPONSE of an executor, bounded and without secrets. Nothing in it is more than a claim, except what the
+words! {
+    /// The state of its task that an executor reports.
+    ReportedState {
+        Pending = "PENDING",
+        InProgress = "IN_PROGRESS",
+        Completed = "COMPLETED",
+        Failed = "FAILED",
+        Aborted = "ABORTED",
+        Skipped = "SKIPPED",
+    }
+}
+
+words! {
+    /// How a task ended: the last word of its executor, or of writ where the state leaves it open.
+    FinalSignal {
+        Success = "SUCCESS",
+        PartialSuccess = "PARTIAL_SUCCESS",
+        Failure = "FAILURE",
+        Aborted = "ABORTED",
+    }
+}
+
+words! {
+    /// What became of a file.
+    ArtifactStatus {
+        Created = "CREATED",
+        Updated = "UPDATED",
+        Deleted = "DELETED",
+        Unchanged = "UNCHANGED",
+    }
+}
+
+words! {
+    /// How a checkpoint ended. `RECOVERED` comes from older drafts of AOP.
+    CheckpointStatus {
+        Pending = "PENDING",
+        Pass = "PASS",
+        Fail = "FAIL",
+        Skip = "SKIP",
+        Recovered = "RECOVERED",
+    }
+}
+
+/// The report of an executor, bounded and without secrets. Nothing in it is more than a claim, except what the
 /// fields named `seen` and the findings say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
-    pub state: State,
+    pub state: ReportedState,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_signal: Option<FinalSignal>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -189,7 +224,7 @@ impl Difference {
 
 impl Report {
     /// A report of nothing but the end.
-    pub fn new(state: State, agent: AgentReport) -> Self {
+    pub fn new(state: ReportedState, agent: AgentReport) -> Self {
         Self {
             state,
             final_signal: None,
@@ -207,36 +242,6 @@ impl Report {
             cost: None,
             findings: Vec::new(),
             left_out: 0,
-        }
-    }
-
-    /// The content of a RESPONSE.
-    pub fn of(response: Response) -> Self {
-        let summary = response.execution_summary.unwrap_or_default();
-        let agent = AgentReport {
-            name: response.agent.name,
-            provider: response.agent.provider.as_str().to_owned(),
-            model: response.agent.model,
-        };
-        let checkpoints = response.checkpoint_results.into_iter();
-        let artifacts = summary.output_artifacts.into_iter();
-        Self {
-            final_signal: response.task_status.final_signal,
-            message: response.task_status.message,
-            summary: summary.summary,
-            error: response.error_details.map(ErrorReport::of),
-            timing: response.timing.map(TimingReport::of),
-            progress: response.progress_log.map(|log| ProgressReport {
-                last_progress_event_at: log.last_progress_event_at,
-                progress_percentage: log.progress_percentage,
-            }),
-            cost: response.cost_tracking.map(CostReport::of),
-            checkpoint_results: checkpoints.map(CheckpointReport::of).collect(),
-            output_artifacts: artifacts.map(ArtifactReport::of).collect(),
-            warnings: summary.warnings,
-            errors: summary.errors,
-            actions: summary.actions,
-            ..Self::new(response.task_status.state, agent)
         }
     }
 
@@ -280,7 +285,7 @@ impl Report {
     pub fn overturn(&mut self, seen: &str) {
         let claims_success =
             matches!(self.final_signal, Some(FinalSignal::Success | FinalSignal::PartialSuccess) | None);
-        if self.state == State::Completed && claims_success {
+        if self.state == ReportedState::Completed && claims_success {
             let claimed = self.final_signal.map_or(self.state.as_str(), FinalSignal::as_str);
             self.findings.push(Difference::new("task_status", claimed, format!("FAILURE: {seen}")));
         }
@@ -292,59 +297,7 @@ impl Report {
     }
 }
 
-impl CheckpointReport {
-    fn of(result: CheckpointResult) -> Self {
-        Self {
-            checkpoint_id: result.checkpoint_id,
-            status: result.status,
-            validation_output: result.validation_output,
-            evidence: result.evidence,
-            notes: result.notes,
-        }
-    }
-}
-
-impl ArtifactReport {
-    fn of(made: OutputArtifact) -> Self {
-        let (kind, path, hash) = (made.kind, made.path, made.hash);
-        Self { kind, path, status: made.status, hash, size_bytes: made.size_bytes, seen: None }
-    }
-}
-
-impl TimingReport {
-    fn of(timing: Timing) -> Self {
-        Self {
-            started_at: timing.started_at,
-            completed_at: timing.completed_at,
-            duration_seconds: timing.duration_seconds,
-            retries_attempted: timing.retries_attempted,
-            seen_started_at: None,
-            seen_ended_at: None,
-        }
-    }
-}
-
-impl CostReport {
-    fn of(tracking: CostTracking) -> Self {
-        Self {
-            estimated: tracking.estimated_cost_usd.and_then(MicroUsd::from_dollars),
-            actual: tracking.actual_cost_usd.and_then(MicroUsd::from_dollars),
-            tokens_input: tracking.tokens_input,
-            tokens_output: tracking.tokens_output,
-            model_pricing_tier: tracking.model_pricing_tier,
-        }
-    }
-}
-
 impl ErrorReport {
-    fn of(details: ErrorDetails) -> Self {
-        Self {
-            stack_trace: details.stack_trace,
-            recovery_suggestions: details.recovery_suggestions,
-            ..Self::new(&details.error_code, &details.message)
-        }
-    }
-
     pub fn new(code: &str, message: &str) -> Self {
         let (error_code, message) = (code.to_owned(), message.to_owned());
         Self { error_code, message, stack_trace: None, recovery_suggestions: Vec::new() }
@@ -355,6 +308,3 @@ impl ErrorReport {
 fn is_zero(number: &u64) -> bool {
     *number == 0
 }
-
-#[cfg(test)]
-mod tests;

@@ -10,7 +10,7 @@ use super::priority::Priority;
 use super::process::ProcessIdentity;
 use super::task::TaskId;
 use super::time::{Lease, Timestamp};
-use crate::plan::Plan;
+use crate::domain::plan::Plan;
 use crate::shape::words;
 
 pub type RunId = Id<RunKind>;

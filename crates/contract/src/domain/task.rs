@@ -14,7 +14,7 @@ use super::process::Holder;
 use super::request::Agent;
 use super::status::{Evidence, Status};
 use super::time::{Lease, Now, Timestamp};
-use crate::plan::PlanTask;
+use crate::domain::plan::PlanTask;
 
 pub type TaskId = Id<TaskKind>;
 

@@ -23,6 +23,25 @@ impl Timestamp {
         self.0
     }
 
+    /// Reads a time with the zone UTC. Other zones, leap seconds and days that do not exist are refused.
+    pub fn parse_utc(text: &str) -> Option<Self> {
+        let local = text.strip_suffix('Z').or_else(|| text.strip_suffix("+00:00"))?;
+        let (whole, fraction) = local.split_once('.').unwrap_or((local, "0"));
+        let whole_fits = whole.len() == 19
+            && whole.bytes().enumerate().all(|(at, byte)| match at {
+                4 | 7 => byte == b'-',
+                10 => byte == b'T',
+                13 | 16 => byte == b':',
+                _ => byte.is_ascii_digit(),
+            });
+        let fraction_fits = (1..=9).contains(&fraction.len()) && fraction.bytes().all(|b| b.is_ascii_digit());
+        // The calendar below would read a 60th second as the 59th.
+        if !whole_fits || !fraction_fits || &whole[17..] == "60" {
+            return None;
+        }
+        Self::parse(text).ok()
+    }
+
     pub fn parse(text: &str) -> Result<Self, InvalidTime> {
         text.parse::<jiff::Timestamp>().map(|t| Self(t.as_millisecond())).map_err(|_| InvalidTime)
     }

@@ -1,12 +1,13 @@
 //! The checks of an AOP TASK: outputs that must exist, their validations, and checkpoints in the order of their phases.
 
 use crate::aop::task::{
-    self, Artifact, Checkpoint as AopCheckpoint, CheckpointStatus, ExpectedOutput, OnFailure, Phase,
-    RecoveryStrategy, Task, Validation,
+    self, Artifact, Checkpoint as AopCheckpoint, ExpectedOutput, Phase, RecoveryStrategy, Task, Validation,
 };
 use crate::aop::{effective, needs};
 use crate::domain::check::{Check, Expects};
 use crate::domain::checkpoint::{Checkpoint, Recovery};
+use crate::domain::plan::policy::OnFailure;
+use crate::domain::report::CheckpointStatus;
 use crate::finding::Findings;
 
 /// The shell that the author of a TASK names.

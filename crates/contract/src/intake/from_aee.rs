@@ -4,10 +4,11 @@ use serde_json::Value;
 
 use super::{Executors, Intake, Reading, Refused, from_aop, placed};
 use crate::aee::{self, Type};
+use crate::domain::plan::Plan;
 use crate::domain::priority::Priority;
 use crate::domain::run::{DocumentKind, Intent};
 use crate::finding::Findings;
-use crate::plan::{Plan, read};
+use crate::plan::read;
 
 /// Our own intents that request work.
 pub const RUN_PLAN: &str = "writ.run.plan";

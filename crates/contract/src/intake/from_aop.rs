@@ -7,14 +7,15 @@ use super::{Executors, Intake, PathMapping, Reading, Refused, checks, placed, se
 use crate::aop::task::{AlternativeModel, Network, Provider, RollbackSnapshot, SnapshotStrategy, Task};
 use crate::aop::{Code, effective};
 use crate::domain::confinement::{NetworkUse, SandboxMode};
+use crate::domain::executor::ExecutorName;
 use crate::domain::limits;
 use crate::domain::network::HostRule;
+use crate::domain::plan::policy::{HeartbeatPolicy, TaskPolicy};
+use crate::domain::plan::{Alternative, Budget, FileAccess, Plan, PlanTask};
 use crate::domain::run::{DocumentKind, RunWarning};
 use crate::domain::scope::Scope;
 use crate::finding::Findings;
-use crate::plan::policy::HeartbeatPolicy;
 use crate::plan::read::network::rules;
-use crate::plan::{Alternative, Budget, ExecutorName, FileAccess, Plan, PlanTask, TaskPolicy};
 
 /// The extension with which a TASK's author names the program to run.
 const COMMAND_EXTENSION: &str = "x_command";

@@ -7,8 +7,8 @@ use super::{Refused, from_aop};
 use crate::aop::task::WorkflowPattern;
 use crate::aop::{Code, effective};
 use crate::domain::limits;
+use crate::domain::plan::Plan;
 use crate::finding::Findings;
-use crate::plan::Plan;
 use crate::plan::order;
 
 /// The extension with which a TASK names others that have to be done before it.

@@ -2,7 +2,8 @@
 
 use super::Executors;
 use crate::aop::task::{Provider, Target};
-use crate::plan::{CommandUse, ExecutorName, KnownExecutor};
+use crate::domain::executor::ExecutorName;
+use crate::plan::{CommandUse, KnownExecutor};
 
 impl Executors {
     /// The executor of a target that names no command: one that is configured under the agent's name, else under the

@@ -1,8 +1,8 @@
 use super::*;
 use crate::domain::check::Expects;
 use crate::domain::confinement::{NetworkUse, SandboxMode};
+use crate::domain::plan::PlanTask;
 use crate::domain::priority::Priority;
-use crate::plan::PlanTask;
 use serde_json::{Value, json};
 
 fn executors() -> Executors {

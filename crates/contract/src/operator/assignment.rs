@@ -6,23 +6,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::conflict::{Entry, overlapping};
-use super::document::{self, whole};
-use super::ids::{RunId, TaskRef, UTC};
+use super::ids::RunId;
 use super::locks::{self, Lock, ParsedLock, ParsedPath};
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
-use super::trust;
+use super::{document, trust};
+use crate::domain::crew::row::{CrewColumns, HEARTBEAT, TIMEOUT, TITLE, TaskType};
+use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::limits;
 use crate::domain::priority::Priority;
 use crate::finding::Finding;
-use crate::shape::words;
-use crate::shape::{NON_BLANK, TEXT, UNBOUNDED, document, list, optional};
+use crate::shape::{NON_BLANK, TEXT, UNBOUNDED, UTC, bounded, document, list, optional, whole, words};
 use crate::verdict::Verdict;
-use shape::{
-    CHECKS, HEARTBEAT, OBJECTIVE_CHARS_MAX, TIMEOUT, TIMEOUT_SECONDS_MIN, TITLE, TOKEN,
-    WORKLOG_PATH_CHARS_MAX, bounded,
-};
+use shape::{CHECKS, OBJECTIVE_CHARS_MAX, TIMEOUT_SECONDS_MIN, TOKEN, WORKLOG_PATH_CHARS_MAX};
 
 pub(super) const KIND: &str = "assignment";
 
@@ -31,13 +28,6 @@ words! {
 }
 words! {
     OutputSchema { SubagentResultV1 = "subagent_result_v1" }
-}
-words! {
-    TaskType {
-        Parallelizable = "parallelizable",
-        /// No other task is in progress at the same time.
-        Serial = "serial",
-    }
 }
 words! {
     ContextKind { File = "file", Note = "note", Command = "command", Constraint = "constraint" }
@@ -110,6 +100,22 @@ document! {
             optional("x_checks", CHECKS, "Commands that decide a criterion; they come from the plan's author."),
             optional("x_fencing_token", TOKEN, "The fencing token of the lock grant."),
         ],
+    }
+}
+
+impl Task {
+    /// The columns of its ledger row.
+    pub fn columns(&self) -> CrewColumns {
+        CrewColumns {
+            title: Some(self.title.clone()),
+            kind: Some(self.kind),
+            dependencies: Some(self.dependencies.clone()),
+            lock_scope: Some(self.lock_scope.clone()),
+            timeout_seconds: Some(self.timeout_seconds),
+            heartbeat_interval_seconds: Some(self.heartbeat_interval_seconds),
+            priority: Some(self.priority),
+            acceptance_criteria: Some(self.acceptance_criteria.clone()),
+        }
     }
 }
 

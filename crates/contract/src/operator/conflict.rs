@@ -2,32 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use super::ids::TaskRef;
+use crate::domain::crew::lock::LockMode;
+use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::scope::Scope;
-use crate::shape::words;
-
-words! {
-    /// How a lock is held.
-    Mode {
-        Exclusive = "exclusive",
-        /// Others may hold it shared too.
-        Shared = "shared",
-    }
-}
 
 /// A path that a task has locked or requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
     pub task_id: TaskRef,
     pub scope: Scope,
-    pub mode: Mode,
+    pub mode: LockMode,
     /// A released lock conflicts with nothing.
     pub active: bool,
 }
 
 /// Whether two claims conflict. Symmetric.
 pub fn conflict(a: &Claim, b: &Claim, fold: bool) -> bool {
-    let both_shared = a.mode == Mode::Shared && b.mode == Mode::Shared;
+    let both_shared = a.mode == LockMode::Shared && b.mode == LockMode::Shared;
     let overlap = || if fold { a.scope.overlaps_ignoring_case(&b.scope) } else { a.scope.overlaps(&b.scope) };
     a.active && b.active && a.task_id != b.task_id && !both_shared && overlap()
 }

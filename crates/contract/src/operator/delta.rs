@@ -3,15 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::assignment::TaskType;
-use super::assignment::shape::{HEARTBEAT, TIMEOUT, TITLE};
-use super::document::{INTEGER_MAX, NUMBER, whole_or_none};
-use super::ids::{TaskRef, UTC};
-use super::result::CriterionCheck;
-use crate::domain::priority::Priority;
+use crate::domain::crew::row::{CrewColumns, CriterionCheck};
+use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::status::Status;
-use crate::shape::words;
-use crate::shape::{NON_BLANK, Shape, document, list};
+use crate::shape::{INTEGER_MAX, NON_BLANK, NUMBER, Shape, UTC, document, whole_or_none, words};
 
 words! {
     /// Whether a delta creates its row.
@@ -47,7 +42,7 @@ document! {
         #[serde(deserialize_with = "whole_or_none")]
         pub x_expected_version: Option<i64> as Shape::Integer { min: -1, max: INTEGER_MAX },
         /// Further fields of a new row.
-        pub x_row: Option<Columns>,
+        pub x_row: Option<CrewColumns>,
         /// How each acceptance criterion was met, if the delta says that the task is done.
         pub x_acceptance_check: Option<Vec<CriterionCheck>>,
         #[serde(flatten)]
@@ -73,41 +68,5 @@ impl Delta {
             x_acceptance_check: None,
             extra: Map::new(),
         }
-    }
-}
-
-document! {
-    // The task fields of a row. All are optional: a ledger may have them from elsewhere.
-    #[shape(name = "operator_row_columns", unknown = KeptUnlessStrict)]
-    #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-    pub struct Columns {
-        pub title: Option<String> as TITLE,
-        #[serde(rename = "type")]
-        pub kind: Option<TaskType>,
-        pub dependencies: Option<Vec<TaskRef>>,
-        pub lock_scope: Option<Vec<String>>,
-        #[serde(deserialize_with = "whole_or_none")]
-        pub timeout_seconds: Option<u64> as TIMEOUT,
-        #[serde(deserialize_with = "whole_or_none")]
-        pub heartbeat_interval_seconds: Option<u64> as HEARTBEAT,
-        pub priority: Option<Priority>,
-        pub acceptance_criteria: Option<Vec<String>> as list!(NON_BLANK),
-    }
-}
-
-impl Columns {
-    /// Applies the fields that `newer` sets and keeps the rest.
-    pub(super) fn update(&mut self, newer: &Columns) {
-        fn take<T: Clone>(old: &mut Option<T>, new: Option<&T>) {
-            *old = new.cloned().or(old.take());
-        }
-        take(&mut self.title, newer.title.as_ref());
-        take(&mut self.kind, newer.kind.as_ref());
-        take(&mut self.dependencies, newer.dependencies.as_ref());
-        take(&mut self.lock_scope, newer.lock_scope.as_ref());
-        take(&mut self.timeout_seconds, newer.timeout_seconds.as_ref());
-        take(&mut self.heartbeat_interval_seconds, newer.heartbeat_interval_seconds.as_ref());
-        take(&mut self.priority, newer.priority.as_ref());
-        take(&mut self.acceptance_criteria, newer.acceptance_criteria.as_ref());
     }
 }

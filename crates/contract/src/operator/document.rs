@@ -1,7 +1,6 @@
 //! Reads a document, checks it against its shape, and maps the findings to the operator's rules.
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::ids::is_uuid_v4;
@@ -189,36 +188,4 @@ pub(super) fn texts(value: &Value) -> impl Iterator<Item = (usize, &str)> {
 pub(super) fn objects(value: &Value) -> impl Iterator<Item = (usize, &Value)> {
     let items = value.as_array().map_or(&[][..], Vec::as_slice);
     items.iter().enumerate().filter(|(_, item)| item.is_object())
-}
-
-/// The largest whole number that every JSON reader reads exactly, and so the largest in these documents.
-pub(super) const INTEGER_MAX: i64 = 1 << 53;
-pub(super) const NUMBER: Shape = Shape::Integer { min: 0, max: INTEGER_MAX };
-
-/// Reads a whole number that may be written `60.0`, as the shapes do.
-pub(super) fn whole<'de, D: Deserializer<'de>, T: TryFrom<i64>>(deserializer: D) -> Result<T, D::Error> {
-    let number = f64::deserialize(deserializer)?;
-    whole_of(number).ok_or_else(|| serde::de::Error::custom("not a whole number"))
-}
-
-/// The same, for an optional number.
-pub(super) fn whole_or_none<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: TryFrom<i64>,
-{
-    let number = Option::<f64>::deserialize(deserializer)?;
-    number
-        .map(|number| whole_of(number).ok_or_else(|| serde::de::Error::custom("not a whole number")))
-        .transpose()
-}
-
-fn whole_of<T: TryFrom<i64>>(number: f64) -> Option<T> {
-    const EXACT: f64 = 9_007_199_254_740_992.0;
-    if number.fract() != 0.0 || number.abs() > EXACT {
-        return None;
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "whole and within 2^53")]
-    let whole = number as i64;
-    T::try_from(whole).ok()
 }

@@ -5,18 +5,21 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::assignment::{self, Assignment, TaskType};
+use super::assignment::{self, Assignment};
 use super::codes::Code;
 use super::delta::Delta;
-use super::document::{self, NUMBER, objects};
-use super::ids::{RunId, TaskRef, UTC, same_run};
+use super::document::{self, objects};
+use super::ids::{RunId, same_run};
 use super::locks::{self, Lock, ParsedLock, ParsedPath};
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
 use super::trust;
+use crate::domain::crew::CrewBlocker;
+use crate::domain::crew::row::TaskType;
+use crate::domain::crew::task_ref::TaskRef;
 use crate::finding::Finding;
-use crate::shape::{NON_BLANK, Shape, document, list, optional};
+use crate::shape::{NON_BLANK, NUMBER, Shape, UTC, document, list, optional};
 use crate::verdict::Verdict;
 
 const KIND: &str = "envelope";
@@ -63,6 +66,13 @@ document! {
         pub details: Option<Map<String, Value>>,
         #[serde(flatten)]
         pub extra: Map<String, Value>,
+    }
+}
+
+impl From<Blocker> for CrewBlocker {
+    fn from(blocker: Blocker) -> Self {
+        let Blocker { task_id, code, reason, details, extra } = blocker;
+        Self { task_id, code: code.to_string(), reason, details, extra }
     }
 }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::codes::Code;
-use super::ids::TaskRef;
 use super::locks::scope_of;
 use super::options::Options;
 use super::watchdog::{latest_heartbeat, timed_out};
+use crate::domain::crew::lock::LockRefusal;
+use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::scope::{Scope, ScopeFault};
 use crate::domain::time::Timestamp;
 
@@ -28,47 +29,16 @@ pub struct Grant {
     pub last_heartbeat_at: Timestamp,
 }
 
-/// Why a step was refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    #[error("another task holds a lock on part of it")]
-    Conflict,
-    #[error("the lock scope is empty")]
-    Nothing,
-    #[error("a resource {0}")]
-    Scope(#[from] ScopeFault),
-    #[error("the token is not the one of the task's current lock")]
-    StaleToken,
-    #[error("the token was not given out for this task")]
-    ForgedToken,
-    #[error("all tokens of this age were withdrawn")]
-    DeadToken,
-    #[error("the holder's heartbeat timed out; its lock is about to be released")]
-    TimedOut,
-}
-
-impl Refused {
-    pub fn code(self) -> Code {
-        match self {
-            Refused::Conflict => Code::LockConflict,
-            Refused::Nothing => Code::MissingRequiredInput,
-            Refused::Scope(ScopeFault::Escape) => Code::ScopeViolation,
-            Refused::Scope(_) => Code::SchemaInvalid,
-            Refused::StaleToken | Refused::DeadToken => Code::ConcurrencyConflict,
-            Refused::ForgedToken => Code::NonCompliant,
-            Refused::TimedOut => Code::TaskTimeout,
-        }
-    }
-
-    pub fn rule(self) -> &'static str {
-        match self {
-            Refused::Conflict => "active_lock",
-            Refused::Nothing => "missing",
-            Refused::Scope(fault) => fault.rule(),
-            Refused::StaleToken => "stale_fencing_token",
-            Refused::ForgedToken => "token_forged",
-            Refused::DeadToken => "token_dead",
-            Refused::TimedOut => "heartbeat_too_old",
+impl From<LockRefusal> for Code {
+    fn from(refusal: LockRefusal) -> Self {
+        match refusal {
+            LockRefusal::Conflict => Code::LockConflict,
+            LockRefusal::Nothing => Code::MissingRequiredInput,
+            LockRefusal::Scope(ScopeFault::Escape) => Code::ScopeViolation,
+            LockRefusal::Scope(_) => Code::SchemaInvalid,
+            LockRefusal::StaleToken | LockRefusal::DeadToken => Code::ConcurrencyConflict,
+            LockRefusal::ForgedToken => Code::NonCompliant,
+            LockRefusal::TimedOut => Code::TaskTimeout,
         }
     }
 }
@@ -84,7 +54,12 @@ pub struct Request<'a> {
 impl Grants {
     /// Grants all resources or none and returns the token. A grant is also a first heartbeat. A task that holds
     /// something already gets a new grant, and its old token becomes invalid.
-    pub fn acquire(&mut self, request: Request, now: Timestamp, options: &Options) -> Result<u64, Refused> {
+    pub fn acquire(
+        &mut self,
+        request: Request,
+        now: Timestamp,
+        options: &Options,
+    ) -> Result<u64, LockRefusal> {
         let mut scopes = Vec::new();
         for resource in request.resources {
             scopes.push(scope_of(resource, options)?);
@@ -92,14 +67,14 @@ impl Grants {
         scopes.sort_unstable();
         scopes.dedup();
         if scopes.is_empty() {
-            return Err(Refused::Nothing);
+            return Err(LockRefusal::Nothing);
         }
         let overlap =
             |a: &Scope, b: &Scope| if options.fold { a.overlaps_ignoring_case(b) } else { a.overlaps(b) };
         let others = self.held.iter().filter(|(task_id, _)| *task_id != request.task_id);
         let mut taken = others.flat_map(|(_, grant)| &grant.scopes);
         if taken.any(|taken| scopes.iter().any(|wanted| overlap(wanted, taken))) {
-            return Err(Refused::Conflict);
+            return Err(LockRefusal::Conflict);
         }
         self.last_token += 1;
         let grant =
@@ -109,10 +84,10 @@ impl Grants {
     }
 
     /// Records a heartbeat. A holder that has timed out is not revived by a late one.
-    pub fn heartbeat(&mut self, task_id: &TaskRef, token: u64, now: Timestamp) -> Result<(), Refused> {
+    pub fn heartbeat(&mut self, task_id: &TaskRef, token: u64, now: Timestamp) -> Result<(), LockRefusal> {
         let grant = self.current(task_id, token)?;
         if timed_out(now, grant.last_heartbeat_at, grant.timeout) {
-            return Err(Refused::TimedOut);
+            return Err(LockRefusal::TimedOut);
         }
         let heard = latest_heartbeat(Some(grant.last_heartbeat_at), now);
         if let Some(grant) = self.held.get_mut(task_id) {
@@ -122,16 +97,16 @@ impl Grants {
     }
 
     /// Whether a result may be integrated: only from the holder of the current grant, and in time.
-    pub fn submit(&self, task_id: &TaskRef, token: u64, now: Timestamp) -> Result<(), Refused> {
+    pub fn submit(&self, task_id: &TaskRef, token: u64, now: Timestamp) -> Result<(), LockRefusal> {
         let grant = self.current(task_id, token)?;
         if timed_out(now, grant.last_heartbeat_at, grant.timeout) {
-            return Err(Refused::TimedOut);
+            return Err(LockRefusal::TimedOut);
         }
         Ok(())
     }
 
     /// Releases the locks of a task.
-    pub fn release(&mut self, task_id: &TaskRef, token: u64) -> Result<(), Refused> {
+    pub fn release(&mut self, task_id: &TaskRef, token: u64) -> Result<(), LockRefusal> {
         self.current(task_id, token)?;
         self.held.remove(task_id);
         Ok(())
@@ -152,7 +127,7 @@ impl Grants {
         self.held.get(task_id)
     }
 
-    fn current(&self, task_id: &TaskRef, token: u64) -> Result<&Grant, Refused> {
-        self.held.get(task_id).filter(|grant| grant.token == token).ok_or(Refused::StaleToken)
+    fn current(&self, task_id: &TaskRef, token: u64) -> Result<&Grant, LockRefusal> {
+        self.held.get(task_id).filter(|grant| grant.token == token).ok_or(LockRefusal::StaleToken)
     }
 }

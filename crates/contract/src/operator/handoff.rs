@@ -1,6 +1,7 @@
 //! The bundle with which one orchestrator session hands over a run to the next.
 
 mod brief;
+pub mod bundle;
 
 pub use brief::{HandoffBrief, brief};
 
@@ -8,22 +9,24 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::assignment::check_heartbeat;
-use super::assignment::shape::{HEARTBEAT, OBJECTIVE_CHARS_MAX, TIMEOUT, TITLE, bounded};
+use super::assignment::shape::OBJECTIVE_CHARS_MAX;
 use super::codes::Code;
-use super::document::{self, objects, whole};
+use super::document::{self, objects};
 use super::envelope::Blocker;
-use super::ids::{RunId, TaskRef, UTC};
+use super::ids::RunId;
 use super::locks::{self, Lock};
 use super::options::Options;
 use super::reconcile::{Records, reconcile, report_issue};
 use super::report::Report;
 use super::rules::Rule;
 use super::trust;
+use crate::domain::crew::row::{HEARTBEAT, TIMEOUT, TITLE};
+use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::limits;
 use crate::domain::priority::Priority;
 use crate::domain::status::Status;
 use crate::finding::Finding;
-use crate::shape::{NON_BLANK, Shape, document, list};
+use crate::shape::{NON_BLANK, Shape, UTC, bounded, document, list, whole};
 use crate::verdict::Verdict;
 
 const KIND: &str = "handoff";

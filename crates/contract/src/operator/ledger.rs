@@ -3,30 +3,23 @@
 mod accepted;
 mod apply;
 mod document;
-mod from_packet;
+mod spec;
 
-pub use accepted::{Accepted, DoneEvidence, NotAccepted};
+pub use accepted::{DoneEvidence, NotAccepted};
 pub use document::{LEDGER_DELTAS, validate_deltas};
+pub use spec::spec_of;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::assignment::TaskType;
-use super::assignment::shape::{HEARTBEAT, TIMEOUT, TITLE};
-use super::delta::{Columns, Delta};
-use super::document::{NUMBER, whole, whole_or_none};
-use super::ids::{TaskRef, UTC, parse_utc};
-use crate::domain::priority::Priority;
-use crate::domain::status::Status;
-use crate::domain::time::Timestamp;
-use crate::shape::{Described, Shape, TEXTS, document, optional};
+use super::delta::Delta;
+use crate::domain::crew::row::CrewRow;
+use crate::domain::crew::task_ref::TaskRef;
+use crate::shape::{NUMBER, document, whole};
 use crate::verdict::Verdict;
 
 const KIND: &str = "ledger_delta";
-/// The last day that the calendar can print, 9999-12-30.
-const LAST_DAY_MS: i64 = 253_402_128_000_000;
 
 document! {
     /// The canonical state of a run.
@@ -43,73 +36,7 @@ document! {
         #[optional]
         pub digests: BTreeMap<String, String>,
         /// The tasks.
-        pub rows: BTreeMap<TaskRef, Row>,
-    }
-}
-
-document! {
-    // One task's state.
-    #[shape(name = "operator_ledger_row", unknown = KeptUnlessStrict)]
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-    pub struct Row {
-        pub status: Status,
-        #[serde(default)]
-        pub owner: String,
-        #[serde(default)]
-        pub reason: String,
-        // 0 when it was created; increases with every delta.
-        #[serde(default, deserialize_with = "whole")]
-        pub version: u64 as NUMBER,
-        // How often it became blocked.
-        #[serde(default, deserialize_with = "whole")]
-        pub retry_count: u64 as NUMBER,
-        pub last_heartbeat_at: Option<String> as Shape::Nullable(&UTC),
-        pub timed_out: Option<bool>,
-        #[serde(deserialize_with = "whole_or_none")]
-        pub retry_after_ms: Option<u64> as NUMBER,
-        // The delta's time plus `retry_after_ms`.
-        /// When it may be assigned again.
-        pub x_retry_at: Option<String> as UTC,
-        /// The fields that the orchestrator's last packet set; its next packet may change them.
-        #[optional]
-        pub x_from_packet: Vec<String>,
-        /// Why it is done, if no worker submitted a result.
-        pub x_accepted: Option<Accepted>,
-        #[serde(flatten)]
-        // More tolerant than in a delta: a blank criterion is kept.
-        pub columns: Columns = [
-            optional("title", TITLE, ""),
-            optional("type", TaskType::SHAPE, ""),
-            optional("dependencies", <Vec<TaskRef>>::SHAPE, ""),
-            optional("lock_scope", TEXTS, ""),
-            optional("timeout_seconds", TIMEOUT, ""),
-            optional("heartbeat_interval_seconds", HEARTBEAT, ""),
-            optional("priority", Priority::SHAPE, ""),
-            optional("acceptance_criteria", TEXTS, ""),
-        ],
-    }
-}
-
-impl Row {
-    pub fn dependencies(&self) -> &[TaskRef] {
-        self.columns.dependencies.as_deref().unwrap_or(&[])
-    }
-
-    /// Records that a delta which sets `retry_after_ms` was applied at `now`.
-    pub fn note_retry(&mut self, delta: &Delta, now: Timestamp) {
-        if let Some(wait) = delta.retry_after_ms {
-            let wait = i64::try_from(wait).unwrap_or(i64::MAX);
-            let at = now.millis().saturating_add(wait).min(LAST_DAY_MS);
-            self.x_retry_at = Some(Timestamp::from_millis(at).to_string());
-        }
-    }
-
-    /// How long the task may not be assigned yet; `None` if it may. Never longer than the delta asked for, also if the
-    /// clock was set back.
-    pub fn wait_left(&self, now: Timestamp) -> Option<Duration> {
-        let at = self.x_retry_at.as_deref().and_then(parse_utc)?;
-        let most = Duration::from_millis(self.retry_after_ms.unwrap_or(0));
-        Some(at.since(now).min(most)).filter(|left| !left.is_zero())
+        pub rows: BTreeMap<TaskRef, CrewRow>,
     }
 }
 

@@ -4,16 +4,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::assignment::shape::TOKEN;
-use super::conflict::{Claim, Entry, Mode, overlapping};
-use super::document::{self, objects, texts, whole_or_none};
-use super::ids::{RunId, TaskRef, UTC};
+use super::conflict::{Claim, Entry, overlapping};
+use super::document::{self, objects, texts};
+use super::ids::RunId;
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
 use super::trust;
+use crate::domain::crew::lock::LockMode;
+use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::limits;
 use crate::domain::scope::{Scope, ScopeFault};
-use crate::shape::{Described, Object, TEXT, Unknown, document, optional, required};
+use crate::shape::{Described, Object, TEXT, UTC, Unknown, document, optional, required, whole_or_none};
 use crate::verdict::Verdict;
 
 const KIND: &str = "locks";
@@ -31,7 +33,7 @@ document! {
         /// Whether it is active.
         pub active: bool,
         /// Shared locks do not conflict with each other.
-        pub x_mode: Option<Mode>,
+        pub x_mode: Option<LockMode>,
         // Increases with every grant of the run, so that an earlier holder is recognized.
         /// The fencing token of its grant.
         #[serde(deserialize_with = "whole_or_none")]
@@ -45,7 +47,7 @@ impl Lock {
     /// The lock in normal form.
     pub fn claim(&self, options: &Options) -> Result<Claim, ScopeFault> {
         let scope = scope_of(&self.resource, options)?;
-        let mode = self.x_mode.unwrap_or(Mode::Exclusive);
+        let mode = self.x_mode.unwrap_or(LockMode::Exclusive);
         Ok(Claim { task_id: self.task_id.clone(), scope, mode, active: self.active })
     }
 }
@@ -145,7 +147,7 @@ pub(super) fn read<'v>(
         let text = |name: &str| lock.get(name).and_then(Value::as_str);
         let (Some(task_id), Some(resource)) = (text("task_id"), text("resource")) else { continue };
         let Some(scope) = scope_at(resource, &path, options, report) else { continue };
-        let shared = text("x_mode") == Some(Mode::Shared.as_str());
+        let shared = text("x_mode") == Some(LockMode::Shared.as_str());
         locks.push(ParsedLock {
             place: ParsedPath { path, scope },
             task_id,

@@ -12,7 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::document;
-use super::ids::{RunId, UTC};
+use super::ids::RunId;
 use super::locks::{self, Lock};
 use super::options::Options;
 use super::report::Report;
@@ -20,7 +20,8 @@ use super::rules::Rule;
 use super::watchdog::{Liveness, liveness};
 use crate::domain::limits;
 use crate::domain::status::Status;
-use crate::shape::{Described, Object, Shape, TEXT, Unknown, list, optional, required};
+use crate::domain::time::Timestamp;
+use crate::shape::{Described, Object, Shape, TEXT, UTC, Unknown, list, optional, required};
 use crate::verdict::Verdict;
 pub(super) use records::Records;
 use records::{Entry, Heartbeat};
@@ -70,7 +71,7 @@ pub fn validate_reconcile(bytes: &[u8], options: &Options) -> Verdict {
         ("event_count", count(&document["events"])),
     ];
     let mut records = Records::of_ledger(&document["ledger"], options);
-    records.now = document["now"].as_str().and_then(super::ids::parse_utc).or(options.now);
+    records.now = document["now"].as_str().and_then(Timestamp::parse_utc).or(options.now);
     let asked = document["check_locks"].as_bool().or(options.check_locks);
     if document.get("active_locks").is_some() || asked == Some(true) {
         records.set_locks(locks);

@@ -5,19 +5,20 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::assignment::shape::{TOKEN, WORKLOG_PATH_CHARS_MAX, bounded};
+use super::assignment::shape::{TOKEN, WORKLOG_PATH_CHARS_MAX};
 use super::assignment::{Assignment, crossing};
 use super::conflict::Cover;
 use super::document::{self, objects};
-use super::ids::{RunId, TaskRef, UTC, same_run};
+use super::ids::{RunId, same_run};
 use super::locks::{self, ParsedPath};
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
 use super::trust;
+use crate::domain::crew::row::{CriterionCheck, CriterionStatus};
+use crate::domain::crew::task_ref::TaskRef;
 use crate::finding::Finding;
-use crate::shape::words;
-use crate::shape::{NON_BLANK, document, list, optional};
+use crate::shape::{NON_BLANK, UTC, bounded, document, list, optional, words};
 use crate::verdict::Verdict;
 
 const KIND: &str = "result";
@@ -26,10 +27,6 @@ words! {
     /// How an attempt ended, as reported by the subagent.
     Outcome { Done = "done", Blocked = "blocked", Failed = "failed" }
 }
-words! {
-    CriterionStatus { Pass = "pass", Fail = "fail" }
-}
-
 document! {
     // Everything in it is a claim. The validator also checks what `done` requires, and the assignment.
     /// A subagent's answer to an assignment.
@@ -70,20 +67,6 @@ document! {
         /// What was done to it.
         pub action: String as NON_BLANK,
         pub evidence: Option<String>,
-        #[serde(flatten)]
-        pub extra: Map<String, Value>,
-    }
-}
-
-document! {
-    #[shape(name = "operator_acceptance_check", unknown = KeptUnlessStrict)]
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-    pub struct CriterionCheck {
-        /// The criterion, as in the assignment.
-        pub criterion: String as NON_BLANK,
-        pub status: CriterionStatus,
-        /// The evidence; not empty in a result that is done.
-        pub evidence: String,
         #[serde(flatten)]
         pub extra: Map<String, Value>,
     }

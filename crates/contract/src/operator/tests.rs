@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::conformance::{File, cases};
+use crate::domain::time::Timestamp;
 use crate::secrets;
 use crate::shape::{Shape, schema};
 
@@ -404,7 +405,7 @@ proptest! {
 
     #[test]
     fn no_document_makes_a_validator_panic(document in json_like(), strict: bool, fold: bool) {
-        let options = Options { strict, fold, now: ids::parse_utc("2026-02-14T20:00:00Z"), ..Options::default() };
+        let options = Options { strict, fold, now: Timestamp::parse_utc("2026-02-14T20:00:00Z"), ..Options::default() };
         for (kind, validate) in VALIDATORS {
             let bytes = format!("{document}\n").into_bytes();
             sound(kind, &validate(&bytes, &options));

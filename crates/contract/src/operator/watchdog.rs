@@ -5,16 +5,17 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::assignment::check_heartbeat;
-use super::assignment::shape::{HEARTBEAT, TIMEOUT};
 use super::document::{self, objects};
-use super::ids::{RunId, TaskRef, UTC, parse_utc};
+use super::ids::RunId;
 use super::options::Options;
 use super::report::Report;
 use super::rules::Rule;
+use crate::domain::crew::row::{HEARTBEAT, TIMEOUT};
+use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::limits;
 use crate::domain::status::Status;
 use crate::domain::time::Timestamp;
-use crate::shape::{Described, Object, Shape, TEXT, Unknown, list, optional, required};
+use crate::shape::{Described, Object, Shape, TEXT, UTC, Unknown, list, optional, required};
 use crate::verdict::Verdict;
 
 const KIND: &str = "watchdog";
@@ -89,7 +90,7 @@ pub fn validate_watchdog(bytes: &[u8], options: &Options) -> Verdict {
         Err(refusal) => return *refusal,
     };
     let mut report = document::structure(&WATCHDOG, &document, options);
-    let now = document["now"].as_str().and_then(parse_utc);
+    let now = document["now"].as_str().and_then(Timestamp::parse_utc);
     for (index, task) in objects(&document["tasks"]) {
         if task["status"] == "in_progress" {
             let at = format!("$.tasks[{index}]");
@@ -111,7 +112,7 @@ fn check_task(task: &Value, at: &str, now: Option<Timestamp>, report: &mut Repor
         let message = "a task in progress needs a heartbeat";
         return report.fault(format!("{at}.last_heartbeat_at"), Rule::HeartbeatMissing, message);
     };
-    let heartbeat = heard.as_str().and_then(parse_utc);
+    let heartbeat = heard.as_str().and_then(Timestamp::parse_utc);
     let (Some(now), Some(heartbeat)) = (now, heartbeat) else { return };
     let timeout = seconds(&task["timeout_seconds"]).unwrap_or(Duration::MAX);
     match liveness(now, heartbeat, timeout) {

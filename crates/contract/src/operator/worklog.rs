@@ -4,17 +4,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::codes::Code;
-use super::document;
-use super::ids::{RunId, TaskRef, UTC, parse_utc, same_run};
+use super::ids::{RunId, same_run};
 use super::options::Options;
 use super::report::Report;
 use super::result::Outcome;
 use super::rules::Rule;
-use super::trust;
+use super::{document, trust};
+use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::limits;
 use crate::domain::time::Timestamp;
 use crate::json::strict;
-use crate::shape::{NON_BLANK, Shape, TEXT, document, list, optional};
+use crate::shape::{NON_BLANK, Shape, TEXT, UTC, document, list, optional};
 use crate::verdict::Verdict;
 
 const KIND: &str = "worklog";
@@ -123,7 +123,7 @@ fn read_lines(bytes: &[u8], report: &mut Report) -> Vec<(usize, Value)> {
 fn check_order(entries: &[(usize, Value)], report: &mut Report) {
     let mut latest: Option<Timestamp> = None;
     for (index, entry) in entries {
-        let Some(time) = entry["timestamp"].as_str().and_then(parse_utc) else { continue };
+        let Some(time) = entry["timestamp"].as_str().and_then(Timestamp::parse_utc) else { continue };
         if latest.is_some_and(|latest| time < latest) {
             report.fault(
                 format!("$[{index}].timestamp"),

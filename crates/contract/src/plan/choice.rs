@@ -2,13 +2,13 @@
 
 use crate::aop::codes::Code;
 use crate::aop::effective::model::{is_critical, is_triggered};
-use crate::aop::task::FallbackTrigger;
 use crate::domain::attempt::{Attempt, AttemptState, Outcome};
 use crate::domain::crew::budget::{Amount, Delegated};
+use crate::domain::executor::ExecutorName;
 use crate::domain::limits::LIMITED_ATTEMPTS_MAX;
 use crate::domain::money::MicroUsd;
-
-use super::{Budget, ExecutorName, PlanTask};
+use crate::domain::plan::policy::FallbackTrigger;
+use crate::domain::plan::{Budget, PlanTask};
 
 /// What follows a failed attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]

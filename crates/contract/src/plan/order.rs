@@ -5,7 +5,7 @@ mod overlap;
 
 use std::collections::BTreeMap;
 
-use super::Plan;
+use crate::domain::plan::{Plan, PlanTask};
 use crate::finding::Findings;
 use graph::Graph;
 
@@ -72,7 +72,7 @@ fn named(plan: &Plan, cycle: &[usize]) -> String {
 pub fn sorted(plan: &Plan) -> Vec<usize> {
     let index: BTreeMap<&str, usize> =
         plan.tasks.iter().enumerate().map(|(i, task)| (task.id.as_str(), i)).collect();
-    let needs = |task: &super::PlanTask| {
+    let needs = |task: &PlanTask| {
         task.depends_on.iter().filter_map(|name| index.get(name.as_str()).copied()).collect()
     };
     let graph = Graph::new(plan.tasks.iter().map(needs).collect());

@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::executor::{self, ExecutorName, GivenFields, KnownExecutor};
+use super::executor::{self, GivenFields, KnownExecutor};
 use super::shapes::{Command, Length, RawBudget, RawCheck, RawPlan, RawTask};
-use super::{Budget, Directories, FileAccess, Plan, PlanTask, order, shapes};
+use super::{order, shapes};
 use crate::domain::check::{Check, Expects};
 use crate::domain::confinement::{Namespace, SandboxMode};
+use crate::domain::executor::ExecutorName;
 use crate::domain::limits;
 use crate::domain::money::MicroUsd;
+use crate::domain::plan::{Budget, Directories, FileAccess, Plan, PlanTask};
 use crate::domain::scope::Scope;
 use crate::domain::time::parse_duration;
 use crate::finding::Findings;

@@ -1,6 +1,6 @@
 //! Scopes of a plan, once its workspace is known.
 
-use super::Plan;
+use crate::domain::plan::Plan;
 use crate::domain::scope::Scope;
 use crate::finding::Findings;
 

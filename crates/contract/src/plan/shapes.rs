@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::executor::{self, ExecutorName};
 use crate::domain::check::Expects;
 use crate::domain::confinement::{GitUse, Namespace, NetworkUse, SandboxMode};
+use crate::domain::executor::{self, ExecutorName};
 use crate::domain::limits;
 use crate::domain::priority::Priority;
 use crate::domain::worktree::Isolation;
-use crate::shape::words;
 use crate::shape::{
     Described, Form, Map, NATURAL, NON_BLANK, Object, Shape, TEXT, Text, UNBOUNDED, document, list, text,
+    words,
 };
 
 /// The shape of a plan.

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::PlanTask;
 use super::choice::standing;
 use crate::aop::codes::Code;
 use crate::domain::attempt::Attempt;
+use crate::domain::plan::PlanTask;
 use crate::domain::priority::Priority;
 
 /// Models for escalated tasks: by priority, then by the name of an executor, or of an agent or a provider of TASKs.

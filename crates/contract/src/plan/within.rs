@@ -1,7 +1,7 @@
 //! A plan that a program in a sandbox submits: its tasks get no more than that program has.
 
-use super::{Plan, PlanTask};
 use crate::domain::confinement::{Ceiling, Namespace, NetworkUse};
+use crate::domain::plan::{Plan, PlanTask};
 use crate::domain::workspace::is_within;
 use crate::finding::Findings;
 

@@ -67,7 +67,7 @@ macro_rules! document {
         }
     };
 
-    // Vendor data looks the same in every object of AOP.
+    // Vendor data looks the same in every object.
     (@field $null:tt $head:tt { $($struct:tt)* } { $($shape:tt)* }
         $vis:vis extensions: Option<Extensions>, $($rest:tt)*
     ) => {
@@ -77,7 +77,7 @@ macro_rules! document {
                 #[serde(skip_serializing_if = "Option::is_none")]
                 $vis extensions: Option<Extensions>,
             }
-            { $($shape)* $crate::aop::header::extensions(), }
+            { $($shape)* $crate::shape::extensions(), }
             $($rest)*
         }
     };

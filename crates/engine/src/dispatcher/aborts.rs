@@ -1,7 +1,7 @@
 //! Tasks with `on_failure: ABORT_SESSION`: after their failure no other task starts, and those that run are canceled.
 
 use contract::aop::Code;
-use contract::aop::task::OnFailure;
+use contract::domain::plan::policy::OnFailure;
 use contract::domain::status::Status;
 use ops::Result;
 use ops::aop_session::abort;

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use contract::aop::effective;
-use contract::aop::response::ArtifactStatus;
+use contract::aop::report::KnownOfAttempt;
 use contract::aop::task::{Provider, Task as AopTask};
 use contract::domain::checkpoint;
-use contract::domain::report::{ArtifactReport, ArtifactSeen, Known as KnownOfAttempt};
+use contract::domain::executor::ExecutorName;
+use contract::domain::report::{ArtifactReport, ArtifactSeen, ArtifactStatus};
 use contract::domain::scope::Scope;
-use contract::plan::ExecutorName;
 
 use super::engine_run::EngineRun;
 use super::live::{AttemptStart, Live};
@@ -105,6 +105,6 @@ pub(super) fn compare(engine: &EngineRun<'_>, work: &TaskWork, live: &mut Live) 
         retries: asked.map(|asked| before(asked).saturating_add(u64::try_from(earlier).unwrap_or(u64::MAX))),
     };
     if let Some(report) = &mut returned.claims.report {
-        report.compare(&known, &own);
+        contract::aop::report::compare(report, &known, &own);
     }
 }

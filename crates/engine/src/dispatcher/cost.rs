@@ -1,9 +1,9 @@
 //! What an attempt cost: as reported, computed from its tokens, nothing, or unknown.
 
 use contract::domain::attempt::{CostBasis, NewAttempt};
+use contract::domain::executor::ExecutorName;
 use contract::domain::money::MicroUsd;
 use contract::domain::price::Prices;
-use contract::plan::ExecutorName;
 
 use crate::executor::{Ended, Executor, Reported};
 use crate::settings::Settings;

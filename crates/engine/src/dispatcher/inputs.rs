@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use contract::aop::needs::{self, Found, InputFound, Judged};
 use contract::aop::task::Task as AopTask;
 use contract::domain::id::mint;
-use contract::plan::PlanTask;
+use contract::domain::plan::PlanTask;
 
 use super::engine_run::EngineRun;
 use super::task_work::TaskWork;

@@ -8,8 +8,8 @@ use contract::domain::attempt::{CostBasis, Limited, NewAttempt, SessionTotal, Si
 use contract::domain::check::CheckSeen;
 use contract::domain::limits;
 use contract::domain::outside::Outside;
+use contract::domain::plan::PlanTask;
 use contract::domain::time::Timestamp;
-use contract::plan::PlanTask;
 use contract::secrets::Hidden;
 
 use super::inputs::InputDigests;

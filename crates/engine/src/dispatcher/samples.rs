@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use contract::aop::event::Body;
 use contract::domain::attempt::{Attempt, AttemptState};
+use contract::domain::plan::PlanTask;
 use contract::domain::status::Status;
-use contract::plan::PlanTask;
 use contract::secrets::Hidden;
 
 use super::live::{AttemptPhase, AttemptReturn, AttemptStart, ExecutorRun, Live, ReturnStep, WorkStep};

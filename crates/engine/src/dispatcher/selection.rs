@@ -2,10 +2,11 @@
 
 use contract::aop::codes::Code;
 use contract::domain::attempt::{Attempt, Dispatch, SessionTotal};
+use contract::domain::executor::ExecutorName;
+use contract::domain::plan::{Alternative, PlanTask};
 use contract::domain::priority::Priority;
 use contract::plan::choice::{Choice, Overspent, Standing, standing};
 use contract::plan::upgrade::upgrade;
-use contract::plan::{Alternative, ExecutorName, PlanTask};
 use ops::{Context, Result};
 
 use super::task_work::TaskWork;

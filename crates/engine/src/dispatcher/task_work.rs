@@ -7,10 +7,10 @@ use std::path::Path;
 use contract::aop::task::Task as AopTask;
 use contract::domain::attempt::{Attempt, has_failed};
 use contract::domain::money::MicroUsd;
+use contract::domain::plan::PlanTask;
 use contract::domain::run::Run;
 use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, Task, TaskId};
-use contract::plan::PlanTask;
 use ops::Result;
 use ops::run::journal::Entry;
 

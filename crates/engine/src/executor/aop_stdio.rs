@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use contract::aop::codes::Code;
 use contract::aop::event::{Body, Event, EventKind};
-use contract::aop::response::{FinalSignal, Response, State};
+use contract::aop::response::Response;
 use contract::aop::task::{
     Category, Complexity, Input, Provider, Role, Session, Target, Task, Work as AopWork,
 };
@@ -13,6 +13,7 @@ use contract::aop::{self, Line as Message, effective, v1};
 use contract::domain::attempt::{Dispatch, Limited};
 use contract::domain::limits;
 use contract::domain::priority::Priority;
+use contract::domain::report::{FinalSignal, ReportedState};
 use contract::domain::text::cut;
 use contract::domain::time::Timestamp;
 use contract::json::{Map, Value};
@@ -306,7 +307,7 @@ impl AopReader {
         let signal = status.final_signal;
         // A part of the work counts if the checks of the task pass.
         let is_good = matches!(signal, Some(FinalSignal::Success | FinalSignal::PartialSuccess) | None);
-        if status.state == State::Completed && is_good {
+        if status.state == ReportedState::Completed && is_good {
             return Claim::Success;
         }
         let code = response.error_details.as_ref().map_or("E_UNKNOWN", |details| details.error_code.as_str());

@@ -3,8 +3,9 @@
 use contract::aop::codes::Code;
 use contract::aop::header::SCHEMA_VERSION;
 use contract::aop::limits::ACTIONS_SOFT;
-use contract::aop::response::{FinalSignal, Response, State};
-use contract::domain::report::Report;
+use contract::aop::report::report_of;
+use contract::aop::response::Response;
+use contract::domain::report::{FinalSignal, Report, ReportedState};
 use contract::secrets::Hidden;
 
 /// What a RESPONSE claims.
@@ -26,7 +27,7 @@ impl Claims {
         let version = (response.schema_version != SCHEMA_VERSION).then(|| {
             format!("WITHOUT_EFFECT: the schema_version of the RESPONSE is read as {SCHEMA_VERSION}")
         });
-        let report = Report::of(response).bounded(&|text| hidden.clean(text).into_owned());
+        let report = report_of(response).bounded(&|text| hidden.clean(text).into_owned());
         Self { report: Some(Box::new(report)), warnings: many.into_iter().chain(version).collect() }
     }
 
@@ -38,7 +39,7 @@ impl Claims {
     /// Whether the executor says that it gave up.
     pub(crate) fn is_aborted(&self) -> bool {
         self.report.as_ref().is_some_and(|report| {
-            report.state == State::Aborted || report.final_signal == Some(FinalSignal::Aborted)
+            report.state == ReportedState::Aborted || report.final_signal == Some(FinalSignal::Aborted)
         })
     }
 }
@@ -53,7 +54,7 @@ mod tests {
     fn response(actions: usize) -> Response {
         let (name, model) = ("emma".to_owned(), "m".to_owned());
         let agent = Agent { name, provider: Provider::Other, model, extensions: None };
-        let (state, final_signal) = (State::Completed, Some(FinalSignal::PartialSuccess));
+        let (state, final_signal) = (ReportedState::Completed, Some(FinalSignal::PartialSuccess));
         let status = TaskStatus { state, final_signal, message: None, extensions: None };
         let mut response = Response::new("S", "T", agent, status);
         let actions = vec!["did it".to_owned(); actions];

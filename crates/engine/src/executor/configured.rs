@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use contract::plan::ExecutorName;
+use contract::domain::executor::ExecutorName;
 use contract::plan::executor::Pattern;
 
 use super::Executor;

@@ -1,14 +1,13 @@
 //! The conversation with an agent: what it said, and the outcome of the attempt when its program has ended.
 
 use contract::aop::event::{Body, HeartbeatBody};
-use contract::aop::response::{FinalSignal, State};
 use contract::aop::task::Provider;
 use contract::domain::attempt::{Limited, SessionTotal};
+use contract::domain::executor::ExecutorName;
 use contract::domain::money::MicroUsd;
-use contract::domain::report::{AgentReport, CostReport, ErrorReport, Report};
+use contract::domain::report::{AgentReport, CostReport, ErrorReport, FinalSignal, Report, ReportedState};
 use contract::domain::text::cut;
 use contract::domain::time::Timestamp;
-use contract::plan::ExecutorName;
 use contract::secrets::Hidden;
 
 use super::error_tail::ErrorTail;
@@ -178,9 +177,9 @@ impl Conversation {
             model: self.model(),
         };
         let (state, signal, error) = match claim {
-            Claim::Success => (State::Completed, FinalSignal::Success, None),
+            Claim::Success => (ReportedState::Completed, FinalSignal::Success, None),
             Claim::Failure { code, message } => {
-                (State::Failed, FinalSignal::Failure, Some(ErrorReport::new(code, message)))
+                (ReportedState::Failed, FinalSignal::Failure, Some(ErrorReport::new(code, message)))
             }
         };
         let omitted = talk.actions_omitted;

@@ -2,10 +2,11 @@
 //! closing word is expected.
 
 use contract::aop::event::Body;
-use contract::aop::response::{ErrorDetails, FinalSignal, Response, State};
+use contract::aop::response::{ErrorDetails, Response};
 use contract::aop::v1::{Reply, lift_response};
 use contract::domain::attempt::Limited;
 use contract::domain::limits::LOG_TAIL_BYTES_MAX;
+use contract::domain::report::{FinalSignal, ReportedState};
 use contract::domain::time::Timestamp;
 use contract::plan::executor::Pattern;
 use contract::secrets::Hidden;
@@ -89,7 +90,7 @@ impl Reader for TextAnswer {
         let status = &mut response.task_status;
         match &claim {
             Claim::Success => {
-                (status.state, status.final_signal) = (State::Completed, Some(signal));
+                (status.state, status.final_signal) = (ReportedState::Completed, Some(signal));
                 response.error_details = None;
                 if let (FinalSignal::PartialSuccess, Some(summary)) =
                     (signal, &mut response.execution_summary)
@@ -98,7 +99,7 @@ impl Reader for TextAnswer {
                 }
             }
             Claim::Failure { code, message } => {
-                (status.state, status.final_signal) = (State::Failed, Some(FinalSignal::Failure));
+                (status.state, status.final_signal) = (ReportedState::Failed, Some(FinalSignal::Failure));
                 response.error_details = Some(ErrorDetails {
                     error_code: code.clone(),
                     message: message.clone(),
@@ -117,7 +118,7 @@ impl TextAnswer {
     /// What a program claims that ended well, by its closing word and the pattern that is configured.
     fn closed(&self, text: &str, lifted: &Response) -> Claim {
         let is_silent = text.trim().is_empty();
-        if lifted.task_status.state == State::Failed && !is_silent {
+        if lifted.task_status.state == ReportedState::Failed && !is_silent {
             return failure("E_UNKNOWN", "it reported failure");
         }
         match &self.success {

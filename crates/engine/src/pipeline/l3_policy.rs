@@ -2,9 +2,9 @@
 
 use contract::aocl::Layer;
 use contract::domain::confinement::{NetworkUse, SandboxMode};
+use contract::domain::plan::PlanTask;
 use contract::domain::policy::Denial;
 use contract::domain::time::human_duration;
-use contract::plan::PlanTask;
 
 use super::Outcome;
 use super::layer::{LayerInput, LayerSpec, RunFacts, Stage};

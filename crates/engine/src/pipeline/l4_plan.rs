@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use contract::aocl::{Bundle, Layer};
 use contract::digest;
 use contract::domain::limits;
+use contract::domain::plan::Plan;
 use contract::json::Value;
-use contract::plan::Plan;
 
 use super::Outcome;
 use super::layer::{LayerInput, LayerSpec, Stage};

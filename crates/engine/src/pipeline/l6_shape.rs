@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use contract::aocl::Layer;
 use contract::aop::needs::Unmet;
-use contract::aop::task::OnFailure;
+use contract::domain::plan::policy::OnFailure;
 use contract::domain::time::human_duration;
 use contract::secrets::Hidden;
 

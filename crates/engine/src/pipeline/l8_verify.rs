@@ -10,8 +10,8 @@ use contract::domain::check::{CHECK_FAILED, CheckSeen, first_failed};
 use contract::domain::limits::FINDINGS_TRACED_MAX;
 use contract::domain::money::MicroUsd;
 use contract::domain::outside::Outside;
+use contract::domain::plan::Budget;
 use contract::domain::report::{CheckpointSeen, Difference};
-use contract::plan::Budget;
 
 use super::Outcome;
 use super::l7_delegate::{Claim, told};

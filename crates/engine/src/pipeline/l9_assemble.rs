@@ -1,9 +1,9 @@
 //! L9: assembles the run's answer from the ends of its tasks.
 
 use contract::aocl::Layer;
-use contract::aop::response::FinalSignal;
 use contract::domain::attempt::Attempt;
 use contract::domain::limits;
+use contract::domain::report::FinalSignal;
 use contract::domain::run::{NewRun, RunState};
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::Task;

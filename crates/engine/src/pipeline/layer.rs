@@ -8,12 +8,12 @@ use contract::aocl::payload::{Delegation, RunSummary, Verification};
 use contract::aocl::{Bundle, Layer};
 use contract::aop::needs::Judged;
 use contract::domain::attempt::Attempt;
+use contract::domain::executor::ExecutorName;
 use contract::domain::policy::Policy;
 use contract::domain::run::NewRun;
 use contract::domain::task::{PlanPart, Task};
 use contract::domain::time::Timestamp;
 use contract::json::Value;
-use contract::plan::ExecutorName;
 
 use super::l6_shape::Shaped;
 use super::l7_delegate::DelegateFacts;

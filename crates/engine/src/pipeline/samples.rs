@@ -8,13 +8,13 @@ use contract::domain::attempt::{Attempt, AttemptState, NewAttempt, Outcome as En
 use contract::domain::check::CheckSeen;
 use contract::domain::id::Id;
 use contract::domain::money::MicroUsd;
+use contract::domain::plan::{Budget, Plan, PlanTask};
 use contract::domain::policy::Policy;
 use contract::domain::run::{DocumentKind, Intent, NewRun, Owner};
 use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, Task};
 use contract::domain::time::Timestamp;
 use contract::json::Value;
-use contract::plan::{Budget, Plan, PlanTask};
 use serde_json::json;
 
 use super::Outcome;

@@ -1,5 +1,5 @@
 use contract::aocl::payload::Decision;
-use contract::plan::PlanTask;
+use contract::domain::plan::PlanTask;
 
 use super::samples::run_of;
 use super::stack::DEFAULT;

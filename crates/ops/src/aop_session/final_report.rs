@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use contract::aop::event::{Body, RoleAssignment, SessionFinalReport, TaskOutcome, Totals};
-use contract::aop::response::{FinalSignal, State};
 use contract::domain::attempt::Attempt;
 use contract::domain::limits;
 use contract::domain::money::MicroUsd;
+use contract::domain::report::{FinalSignal, ReportedState};
 use contract::domain::run::Run;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
@@ -101,7 +101,8 @@ fn seconds(millis: u128) -> f64 {
 }
 
 fn totals(nodes: &[Node<'_>], outcomes: &[TaskOutcome]) -> Totals {
-    let count = |wanted: State| outcomes.iter().filter(|outcome| outcome.state == wanted).count() as u64;
+    let count =
+        |wanted: ReportedState| outcomes.iter().filter(|outcome| outcome.state == wanted).count() as u64;
     let mut agents: Vec<String> =
         nodes.iter().map(|node| node.newest.message.target.agent_name.clone()).collect();
     agents.sort();
@@ -121,8 +122,8 @@ fn totals(nodes: &[Node<'_>], outcomes: &[TaskOutcome]) -> Totals {
     }
     Totals {
         total_tasks: nodes.len() as u64,
-        completed: count(State::Completed),
-        failed: count(State::Failed),
+        completed: count(ReportedState::Completed),
+        failed: count(ReportedState::Failed),
         total_cost_usd: total(nodes).map(MicroUsd::dollars),
         total_duration_seconds: Some(seconds(nodes.iter().map(millis).sum())),
         agents_used: agents,

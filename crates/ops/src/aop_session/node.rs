@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use contract::aop::response::{FinalSignal, State};
 use contract::aop::task::{Provider, Task as Message};
 use contract::domain::attempt::Attempt;
+use contract::domain::report::{FinalSignal, ReportedState};
 use contract::domain::run::Run;
 use contract::domain::task::{Task, TaskId};
 
@@ -71,7 +71,7 @@ impl<'w> Node<'w> {
         self.earlier.iter().chain([&self.newest])
     }
 
-    pub(super) fn state(&self) -> State {
+    pub(super) fn state(&self) -> ReportedState {
         task_end::state(self.newest.task, self.newest.attempts)
     }
 

@@ -1,12 +1,16 @@
 //! How a session stands: by what has ended, and whether all of it has.
 
 use contract::aop::event::SessionStatus;
-use contract::aop::response::{FinalSignal, State};
+use contract::domain::report::{FinalSignal, ReportedState};
 use contract::domain::text::counted;
 
 /// How a session is called in one word.
 pub(super) fn word(status: &SessionStatus) -> &'static str {
-    if status.state == State::InProgress { status.state.as_str() } else { status.final_signal.as_str() }
+    if status.state == ReportedState::InProgress {
+        status.state.as_str()
+    } else {
+        status.final_signal.as_str()
+    }
 }
 
 pub(super) fn status(all: usize, ended: &[FinalSignal]) -> SessionStatus {
@@ -22,5 +26,5 @@ pub(super) fn status(all: usize, ended: &[FinalSignal]) -> SessionStatus {
         other => other,
     };
     let message = Some(format!("not ended: {}", counted(open, "TASK")));
-    SessionStatus { state: State::InProgress, final_signal, message, ..status }
+    SessionStatus { state: ReportedState::InProgress, final_signal, message, ..status }
 }

@@ -3,11 +3,11 @@
 
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::budget::Amount;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::token::LockToken;
 use contract::domain::money::MicroUsd;
+use contract::domain::plan::Budget;
 use contract::domain::task::Task;
-use contract::operator::TaskRef;
-use contract::plan::Budget;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

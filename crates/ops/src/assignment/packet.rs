@@ -1,8 +1,10 @@
 //! The packet that a worker gets, made from the row, the plan and the request.
 
+use contract::domain::crew::row::TaskType;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::task::Task;
-use contract::operator::assignment::{ContextItem, TaskType};
-use contract::operator::{SCHEMA_VERSION, TaskRef};
+use contract::operator::SCHEMA_VERSION;
+use contract::operator::assignment::ContextItem;
 use serde_json::{Value, json};
 use store::Tx;
 

@@ -2,11 +2,11 @@
 
 use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
+use contract::domain::crew::lock::LockRefusal;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::pins;
 use contract::domain::scope::{Links, Scope};
 use contract::domain::text::counted;
-use contract::operator::fencing::Refused;
 use store::{AssignmentRow, Tx};
 
 use crate::context::{Caller, Context};
@@ -105,7 +105,7 @@ pub(crate) fn locked_scopes(tx: &Tx<'_>, assignment: &AssignmentRow) -> Result<O
 fn keep(cx: &mut Context, caller: &Caller, token: i64, snapshot: &Snapshot) -> Result<()> {
     let tx = cx.store.begin()?;
     let now = cx.clock.now();
-    let open = tx.assignment(token)?.ok_or_else(|| refused(Refused::StaleToken))?;
+    let open = tx.assignment(token)?.ok_or_else(|| refused(LockRefusal::StaleToken))?;
     if open.snapshot.is_some() || open.ended.is_some() {
         return Ok(());
     }

@@ -5,9 +5,10 @@ use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::approval::{ApprovalId, NotApproved, admitted};
 use contract::domain::crew::budget::{Amount, BudgetFault};
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::run::{Run, RunId};
 use contract::domain::task::Task;
-use contract::operator::{Code, TaskRef};
+use contract::operator::Code;
 use store::Tx;
 
 use super::conditions::action_digest;

@@ -21,7 +21,7 @@ pub(crate) fn settle_blocker(
         (Some(_), None) => (CrewChange::BlockerCleared { run_id, task_id }, "No longer blocked".to_owned()),
         (known, Some(blocker)) if known.as_ref() != Some(blocker) => {
             let message = format!("Blocked: {} {}", blocker.code, blocker.reason);
-            (CrewChange::BlockerRaised { run_id, task_id, blocker: blocker.clone() }, message)
+            (CrewChange::BlockerRaised { run_id, task_id, blocker: blocker.clone().into() }, message)
         }
         (None | Some(_), _) => return Ok(()),
     };

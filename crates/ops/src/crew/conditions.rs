@@ -4,10 +4,11 @@ use contract::digest;
 use contract::domain::change::Change;
 use contract::domain::check::Check;
 use contract::domain::code::ErrorCode;
+use contract::domain::crew::task_ref::TaskRef;
+use contract::domain::plan::PlanTask;
 use contract::domain::run::RunState;
 use contract::domain::task::Task;
-use contract::operator::{Code, TaskRef};
-use contract::plan::PlanTask;
+use contract::operator::Code;
 use serde_json::{Value, json};
 
 use super::denial::deny;

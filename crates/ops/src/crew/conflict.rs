@@ -1,11 +1,11 @@
 //! Conflicts between locks: who holds the other one, and what can be done about it.
 
-use contract::domain::crew::lock::Held;
+use contract::domain::crew::lock::{Held, LockRefusal};
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::process::Remains;
 use contract::domain::run::Run;
 use contract::domain::scope::Scope;
-use contract::operator::fencing::Refused;
-use contract::operator::{Code, TaskRef};
+use contract::operator::Code;
 use serde_json::json;
 
 use super::denial::{denied, verdict};
@@ -53,7 +53,7 @@ pub(crate) fn refusal(run: &Run, reference: &TaskRef, conflict: &LockConflict) -
     let other = if lock.run_id == run.asked.id { lock.reference.to_string() } else { conflict.held_by() };
     let remedy = conflict.remedy().map(|remedy| format!("; {remedy}")).unwrap_or_default();
     let message = format!("{reference} conflicts with the lock on `{}` held by {other}{remedy}", lock.scope);
-    let mut verdict = verdict(Code::LockConflict, Refused::Conflict.rule(), message);
+    let mut verdict = verdict(Code::LockConflict, LockRefusal::Conflict.rule(), message);
     let conflict = json!({
         "task_a": lock.reference, "resource_a": lock.scope, "run_a": lock.run_id.uuid(),
         "task_b": reference, "resource_b": wanted,

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use contract::operator::ledger::{Ledger, Row};
-use contract::operator::{Code, Delta, TaskRef};
+use contract::domain::crew::row::CrewRow;
+use contract::domain::crew::task_ref::TaskRef;
+use contract::operator::ledger::Ledger;
+use contract::operator::{Code, Delta};
 
 use super::denial::deny;
 use crate::error::Result;
@@ -22,7 +24,7 @@ fn depends_on_itself(ledger: &Ledger, reference: &TaskRef) -> bool {
     let mut seen = BTreeSet::new();
     let mut ahead = vec![reference];
     while let Some(next) = ahead.pop() {
-        for needed in ledger.rows.get(next).into_iter().flat_map(Row::dependencies) {
+        for needed in ledger.rows.get(next).into_iter().flat_map(CrewRow::dependencies) {
             if needed == reference {
                 return true;
             }

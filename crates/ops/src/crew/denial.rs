@@ -1,9 +1,9 @@
 //! Refusals of the operator contract as errors.
 
 use contract::domain::code::ErrorCode;
+use contract::domain::crew::lock::LockRefusal;
 use contract::finding::{Finding, Findings};
 use contract::operator::Code;
-use contract::operator::fencing::Refused;
 use contract::verdict::Verdict;
 use serde_json::json;
 
@@ -35,8 +35,8 @@ pub(crate) fn verdict(code: Code, rule: &'static str, message: impl Into<String>
     verdict
 }
 
-pub(crate) fn refused(refused: Refused) -> Error {
-    deny(refused.code(), refused.rule(), refused.to_string())
+pub(crate) fn refused(refused: LockRefusal) -> Error {
+    deny(refused.into(), refused.rule(), refused.to_string())
 }
 
 fn hint(code: ErrorCode) -> Option<&'static str> {

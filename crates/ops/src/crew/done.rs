@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use contract::domain::check::Check;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::id::Id;
 use contract::domain::run::RunId;
 use contract::domain::status::Status;
 use contract::operator::ledger::DoneEvidence;
-use contract::operator::{Delta, DeltaOptions, OrchestratorOutput, TaskRef};
+use contract::operator::{Delta, DeltaOptions, OrchestratorOutput};
 use serde_json::json;
 
 use super::conditions::criterion;
@@ -79,7 +80,7 @@ pub(crate) fn accept(
     let by = work.caller.entity.clone();
     let evidence = DoneEvidence { by: &by, checks: seen, checked: &checked };
     let Some(row) = state.ledger.rows.get_mut(name) else { return Ok((false, None)) };
-    match row.accept(delta, evidence) {
+    match delta.accept(row, evidence) {
         Ok(accepted) => {
             row.x_accepted = Some(accepted);
             Ok((verified, checked_now.and_then(|checked| checked.withheld.clone())))

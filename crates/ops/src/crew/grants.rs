@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use contract::domain::change::Change;
 use contract::domain::crew::budget::{Booking, Spent};
-use contract::domain::crew::lock::{Grant, Held, Wanted, lease, obstacle, place};
+use contract::domain::crew::lock::{Grant, Held, LockRefusal, Wanted, lease, obstacle, place};
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::{CrewChange, Ended};
 use contract::domain::run::{Owner, Run};
 use contract::domain::task::{Task, TaskId};
-use contract::operator::TaskRef;
-use contract::operator::fencing::Refused;
 use store::Tx;
 
 use super::conflict::LockConflict;
@@ -38,7 +37,7 @@ pub(crate) fn acquire(
     asked: LockRequest<'_>,
 ) -> Result<std::result::Result<Grant, LockConflict>> {
     if asked.scopes.is_empty() {
-        return Err(refused(Refused::Nothing));
+        return Err(refused(LockRefusal::Nothing));
     }
     if let Some(conflict) = find_conflict(work.tx, &asked)? {
         return Ok(Err(conflict));
@@ -79,7 +78,7 @@ pub(crate) fn find_conflict(tx: &Tx<'_>, asked: &LockRequest<'_>) -> Result<Opti
     let above = ancestors(tx, asked.run)?;
     for scope in &asked.scopes {
         let place = place(&asked.run.asked.workspace, &scope.scope)
-            .map_err(|fault| refused(Refused::Scope(fault)))?;
+            .map_err(|fault| refused(LockRefusal::Scope(fault)))?;
         let mut around = tx.locks_around(&place)?;
         around.retain(|lock| !above.contains(&lock.task_id));
         let wanted = (place, scope.mode);

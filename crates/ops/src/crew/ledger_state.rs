@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use contract::domain::crew::reference_of;
+use contract::domain::crew::row::CrewRow;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::limits;
 use contract::domain::run::{DocumentKind, Run};
 use contract::domain::status::Status;
 use contract::domain::task::{Task, TaskId};
 use contract::domain::time::{Now, Timestamp};
-use contract::operator::ids::parse_utc;
-use contract::operator::ledger::Row;
-use contract::operator::{Code, Ledger, TaskRef};
+use contract::operator::{Code, Ledger};
 use serde_json::{Value, json};
 use store::{LastHeartbeat, Tx};
 
@@ -133,7 +133,7 @@ impl LedgerState {
             .details(json!({"task": name, "run": id, "candidates": known}))
     }
 
-    pub(crate) fn row(&self, reference: &TaskRef) -> Result<&Row> {
+    pub(crate) fn row(&self, reference: &TaskRef) -> Result<&CrewRow> {
         self.task(reference)?;
         Ok(&self.ledger.rows[reference])
     }
@@ -146,7 +146,7 @@ impl LedgerState {
     pub(crate) fn last_heartbeat(&self, reference: &TaskRef) -> Option<Timestamp> {
         let written = self.ledger.rows.get(reference).and_then(|row| row.last_heartbeat_at.as_deref());
         let heard = self.heard.get(reference).map(|heard| heard.at);
-        written.and_then(parse_utc).max(heard)
+        written.and_then(Timestamp::parse_utc).max(heard)
     }
 
     /// The same, adjusted to the boot clock, so that a wall clock change causes no timeout.

@@ -3,9 +3,9 @@
 use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::budget::{Amount, BudgetFault, Delegated};
+use contract::domain::plan::Budget;
 use contract::domain::run::{Run, RunId};
 use contract::domain::task::Task;
-use contract::plan::Budget;
 use contract::plan::choice::standing;
 use store::{Reservation, Tx};
 

@@ -2,8 +2,9 @@
 //! list changes nothing; what differs is answered.
 
 use contract::domain::crew::lock::Held;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::scope::Scope;
-use contract::operator::{Lock, OrchestratorOutput, TaskRef};
+use contract::operator::{Lock, OrchestratorOutput};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

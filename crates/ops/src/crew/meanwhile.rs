@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use contract::domain::crew::lock::Held;
+use contract::domain::crew::lock::{Held, LockRefusal};
 use contract::domain::limits;
 use contract::domain::outside::OtherTask;
 use contract::domain::run::Run;
 use contract::domain::scope::Scope;
 use contract::domain::task::{Task, TaskId};
 use contract::domain::time::{Now, Timestamp};
-use contract::operator::fencing::Refused;
 use store::Tx;
 
 use super::denial::refused;
@@ -93,7 +92,7 @@ fn locks(tx: &Tx<'_>, root: &Scope, since: Since) -> Result<Vec<Held>> {
 }
 
 fn root_of(workspace: &str) -> Result<Scope> {
-    Scope::parse(workspace, None).map_err(|fault| refused(Refused::Scope(fault)))
+    Scope::parse(workspace, None).map_err(|fault| refused(LockRefusal::Scope(fault)))
 }
 
 /// Whether the lock belongs to a run that this task started.

@@ -7,13 +7,13 @@ use std::time::Duration;
 use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::budget::Amount;
-use contract::domain::crew::lock::Wanted;
+use contract::domain::crew::lock::{LockMode, LockRefusal, Wanted};
+use contract::domain::crew::row::TaskType;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
-use contract::operator::assignment::TaskType;
-use contract::operator::fencing::Refused;
-use contract::operator::{ASSIGNMENT_DATA, Assignment, Code, Delta, DeltaOptions, Mode, TaskRef, untrusted};
+use contract::operator::{ASSIGNMENT_DATA, Assignment, Code, Delta, DeltaOptions, untrusted};
 use serde_json::{Value, json};
 
 use super::admission::{AdmissionRequest, admit};
@@ -71,7 +71,7 @@ pub(crate) fn issue_packet(
         holder: None,
     };
     if locks.scopes.is_empty() {
-        return Err(refused(Refused::Nothing));
+        return Err(refused(LockRefusal::Nothing));
     }
     let admission = admit(work, AdmissionRequest { locks, share: draft.share })?
         .map_err(|obstacle| obstacle.refusal(&state.run, &reference))?;
@@ -114,7 +114,7 @@ fn refuse_second(work: &EventWriter<'_, '_>, task: &Task, reference: &TaskRef) -
 
 /// The scopes to lock. A serial task locks the whole workspace.
 fn wanted(view: &HostView, state: &LedgerState, assignment: &Assignment) -> Result<Vec<Wanted>> {
-    let mode = Mode::Exclusive;
+    let mode = LockMode::Exclusive;
     if assignment.task.kind == TaskType::Serial {
         let scope = Scope::parse(".", None).expect("BUG: the workspace is a scope");
         return Ok(vec![Wanted { scope, mode }]);

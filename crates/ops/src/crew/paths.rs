@@ -1,5 +1,6 @@
 //! Resolves paths of a workspace.
 
+use contract::domain::crew::lock::LockRefusal;
 use contract::domain::scope::{Links, Scope};
 use contract::operator::Code;
 
@@ -19,8 +20,7 @@ pub fn resolve(links: &Links, root: &str, paths: &[String]) -> Result<Vec<Scope>
     for text in paths {
         let scope = Scope::parse(text, Some(root)).and_then(|scope| scope.follow(links, Some(root)));
         scopes.push(scope.map_err(|fault| {
-            let code = contract::operator::fencing::Refused::Scope(fault).code();
-            deny(code, fault.rule(), format!("`{}` {fault}", printable(text)))
+            deny(LockRefusal::Scope(fault).into(), fault.rule(), format!("`{}` {fault}", printable(text)))
         })?);
     }
     scopes.sort();

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use contract::domain::crew::row::{CrewColumns, CrewRow, TaskType};
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::task::{Task, TaskId};
-use contract::operator::TaskRef;
-use contract::operator::assignment::TaskType;
-use contract::operator::delta::Columns;
-use contract::operator::ledger::Row;
 
 /// The row of a task that no delta has changed yet.
-pub(super) fn planned(task: &Task, names: &BTreeMap<TaskId, TaskRef>) -> Row {
+pub(super) fn planned(task: &Task, names: &BTreeMap<TaskId, TaskRef>) -> CrewRow {
     const TIMEOUT_SECONDS_MIN: u64 = 30;
     let spec = task.part.as_ref().map(|part| &part.spec);
     let criteria: Vec<String> =
@@ -17,7 +15,7 @@ pub(super) fn planned(task: &Task, names: &BTreeMap<TaskId, TaskRef>) -> Row {
     let scopes: Vec<String> =
         spec.map(|spec| spec.writes.iter().map(ToString::to_string).collect()).unwrap_or_default();
     let timeout = spec.map(|spec| spec.timeout_ms.div_ceil(1000).max(TIMEOUT_SECONDS_MIN));
-    Row {
+    CrewRow {
         status: task.status,
         owner: task.claim.as_ref().map(|claim| claim.agent.clone()).unwrap_or_default(),
         reason: task.blocked_reason.clone().unwrap_or_default(),
@@ -29,7 +27,7 @@ pub(super) fn planned(task: &Task, names: &BTreeMap<TaskId, TaskRef>) -> Row {
         x_retry_at: None,
         x_from_packet: Vec::new(),
         x_accepted: None,
-        columns: Columns {
+        columns: CrewColumns {
             title: Some(task.title.clone()),
             kind: Some(TaskType::Parallelizable),
             dependencies: Some(task.depends_on.iter().filter_map(|id| names.get(id).cloned()).collect()),

@@ -1,10 +1,12 @@
 //! Which rows of a ledger can be assigned now, and what the others wait for.
 
 use contract::domain::crew::number_of;
+use contract::domain::crew::row::CrewRow;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::status::Status;
 use contract::domain::time::{Timestamp, human_duration};
-use contract::operator::ledger::{Ledger, Row};
-use contract::operator::{Code, TaskRef};
+use contract::operator::Code;
+use contract::operator::ledger::Ledger;
 use serde_json::json;
 
 use super::denial::{denied, verdict};
@@ -13,8 +15,8 @@ use crate::error::{Error, Result};
 /// Rows that wait for nothing: highest priority first, then by number.
 pub(crate) fn ready(ledger: &Ledger, now: Timestamp) -> Vec<TaskRef> {
     let is_ready =
-        |row: &Row| row.status == Status::Todo && is_free(ledger, row) && row.wait_left(now).is_none();
-    let mut found: Vec<(&TaskRef, &Row)> = ledger.rows.iter().filter(|(_, row)| is_ready(row)).collect();
+        |row: &CrewRow| row.status == Status::Todo && is_free(ledger, row) && row.wait_left(now).is_none();
+    let mut found: Vec<(&TaskRef, &CrewRow)> = ledger.rows.iter().filter(|(_, row)| is_ready(row)).collect();
     found.sort_by_key(|(name, row)| {
         let priority = row.columns.priority.unwrap_or_default().number();
         (std::cmp::Reverse(priority), number_of(name).unwrap_or(i64::MAX), (*name).clone())
@@ -23,13 +25,13 @@ pub(crate) fn ready(ledger: &Ledger, now: Timestamp) -> Vec<TaskRef> {
 }
 
 /// Whether everything that a row depends on is done.
-pub(crate) fn is_free(ledger: &Ledger, row: &Row) -> bool {
+pub(crate) fn is_free(ledger: &Ledger, row: &CrewRow) -> bool {
     let is_done = |name: &TaskRef| ledger.rows.get(name).is_some_and(|row| row.status == Status::Done);
     row.dependencies().iter().all(is_done)
 }
 
 /// Refuses a row before its `retry_after_ms` has passed.
-pub(crate) fn refuse_early(name: &TaskRef, row: &Row, now: Timestamp) -> Result<()> {
+pub(crate) fn refuse_early(name: &TaskRef, row: &CrewRow, now: Timestamp) -> Result<()> {
     let Some(left) = row.wait_left(now) else { return Ok(()) };
     let message = format!("{name} may be assigned again in {}", human_duration(left));
     let mut refusal = verdict(Code::DependencyNotMet, "retry_after", message);
@@ -41,8 +43,8 @@ pub(crate) fn refuse_early(name: &TaskRef, row: &Row, now: Timestamp) -> Result<
 
 /// Why nothing can be assigned: how many rows wait, and for what.
 pub(crate) fn nothing_ready(ledger: &Ledger, now: Timestamp) -> Error {
-    let count = |is: &dyn Fn(&Row) -> bool| ledger.rows.values().filter(|row| is(row)).count();
-    let todo = |row: &Row| row.status == Status::Todo;
+    let count = |is: &dyn Fn(&CrewRow) -> bool| ledger.rows.values().filter(|row| is(row)).count();
+    let todo = |row: &CrewRow| row.status == Status::Todo;
     let early = count(&|row| todo(row) && is_free(ledger, row) && row.wait_left(now).is_some());
     let waiting = count(&|row| todo(row) && !is_free(ledger, row));
     let working = count(&|row| row.status == Status::InProgress);

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use contract::domain::crew::row::CrewRow;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::status::Status;
 use contract::domain::task::TaskId;
 use contract::domain::time::Now;
-use contract::operator::ledger::Row;
-use contract::operator::{Options, TaskRef, validate_reconcile};
+use contract::operator::{Options, validate_reconcile};
 use contract::verdict::Verdict;
 use serde_json::{Value, json};
 use store::Tx;
@@ -44,7 +45,7 @@ impl LedgerState {
         Ok(validate_reconcile(document.to_string().as_bytes(), &options))
     }
 
-    fn judged(&self, tx: &Tx<'_>, reference: &TaskRef, row: &Row, now: &Now) -> Result<Value> {
+    fn judged(&self, tx: &Tx<'_>, reference: &TaskRef, row: &CrewRow, now: &Now) -> Result<Value> {
         Ok(json!({
             "task_id": reference,
             "status": row.status,

@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 
 use contract::digest;
 use contract::domain::crew::budget::Spent;
+use contract::domain::crew::row::CrewColumns;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::{AppliedDelta, Ended};
 use contract::domain::request::Agent;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
-use contract::operator::delta::Columns;
 use contract::operator::ledger::Ignored;
-use contract::operator::{Blocker, Delta, DeltaOptions, TaskRef};
+use contract::operator::{Blocker, Delta, DeltaOptions};
 
 use super::blockers::settle_blocker;
 use super::denial::denied;
@@ -52,7 +53,7 @@ pub(crate) struct DeltaStream<'e> {
     pub(crate) blockers: &'e [Blocker],
     pub(crate) options: DeltaOptions,
     /// What the envelope's packets say about their tasks.
-    pub(crate) packets: &'e BTreeMap<TaskRef, Columns>,
+    pub(crate) packets: &'e BTreeMap<TaskRef, CrewColumns>,
     /// The checks of tasks that are to be done, as writ saw them.
     pub(crate) checks: &'e ChecksSeen,
 }
@@ -131,8 +132,8 @@ pub(crate) fn rewrite(work: &mut EventWriter<'_, '_>, state: &mut LedgerState, n
 
 /// Notes the time from which the delta's `retry_after_ms` counts.
 fn note(work: &EventWriter<'_, '_>, state: &mut LedgerState, delta: &Delta) {
-    if let Some(row) = state.ledger.rows.get_mut(&delta.task_id) {
-        row.note_retry(delta, work.now.at);
+    if let (Some(row), Some(wait)) = (state.ledger.rows.get_mut(&delta.task_id), delta.retry_after_ms) {
+        row.note_retry(wait, work.now.at);
     }
 }
 

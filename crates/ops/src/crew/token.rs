@@ -1,12 +1,12 @@
 //! Proves tokens: a token is HMAC(store key, task, fencing number), so it is computed again and never stored.
 
+use contract::domain::crew::lock::LockRefusal;
 use contract::domain::crew::token::LockToken;
 use contract::domain::request::Agent;
 use contract::domain::status::Status;
 use contract::domain::task::{Task, TaskId};
 use contract::domain::token::is_same;
 use contract::operator::Code;
-use contract::operator::fencing::Refused;
 use store::Tx;
 
 use super::denial::{deny, refused};
@@ -44,12 +44,12 @@ pub(crate) fn genuine(tx: &Tx<'_>, task: &TaskId, token: LockToken) -> Result<i6
             if tx.key()?.is_mac(proof, PURPOSE, &parts) {
                 token.number
             } else {
-                imported(tx, task, token)?.ok_or_else(|| refused(Refused::ForgedToken))?
+                imported(tx, task, token)?.ok_or_else(|| refused(LockRefusal::ForgedToken))?
             }
         }
     };
     if number < tx.last_number(FLOOR)? {
-        return Err(refused(Refused::DeadToken));
+        return Err(refused(LockRefusal::DeadToken));
     }
     Ok(number)
 }
@@ -62,13 +62,13 @@ fn imported(tx: &Tx<'_>, task: &TaskId, token: LockToken) -> Result<Option<i64>>
 }
 
 /// The refusal of a token. For a canceled task it names the cancellation, because the lock is gone.
-pub(crate) fn not_admitted(task: &Task, fault: Refused) -> Error {
-    if fault != Refused::StaleToken || task.status != Status::Canceled {
+pub(crate) fn not_admitted(task: &Task, fault: LockRefusal) -> Error {
+    if fault != LockRefusal::StaleToken || task.status != Status::Canceled {
         return refused(fault);
     }
     let why = task.blocked_reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
     let message = format!("the task was canceled, so its token is not valid any more{why}");
-    deny(fault.code(), fault.rule(), message).hint("stop working on it; nothing of it has to be reported")
+    deny(fault.into(), fault.rule(), message).hint("stop working on it; nothing of it has to be reported")
 }
 
 fn unproved(number: i64) -> Error {

@@ -4,8 +4,8 @@ mod warnings;
 
 use contract::domain::limits;
 use contract::domain::pins::Digests;
+use contract::domain::plan::PlanTask;
 use contract::intake::Reading;
-use contract::plan::PlanTask;
 use contract::shape::Shape;
 use contract::shape::schema::schema;
 use schemars::JsonSchema;

@@ -3,14 +3,15 @@
 mod carried;
 
 use contract::domain::crew::budget::Amount;
-use contract::domain::crew::handoff::{Bundle, CarriedAssignment, CarriedRow};
 use contract::domain::crew::lock::Held;
+use contract::domain::crew::row::CrewRow;
+use contract::domain::crew::task_ref::TaskRef;
+use contract::domain::plan::PlanTask;
 use contract::domain::status::Status;
 use contract::json::{Map, Value, json};
+use contract::operator::handoff::bundle::{Bundle, CarriedAssignment, CarriedRow};
 use contract::operator::handoff::{AcceptanceTarget, Dependency, Handoff, HandoffRow};
-use contract::operator::ledger::Row;
-use contract::operator::{Code, Lock, RunId, SCHEMA_VERSION, TaskRef};
-use contract::plan::PlanTask;
+use contract::operator::{Code, Lock, RunId, SCHEMA_VERSION};
 use store::Tx;
 
 use crate::assignment::packet::times;
@@ -56,7 +57,7 @@ pub(super) fn own_constraints(max_parallel: usize) -> Value {
 }
 
 /// The row as the contract has it. The open assignment counts before the plan.
-fn shown(state: &LedgerState, name: &TaskRef, row: &Row, given: &[CarriedAssignment]) -> HandoffRow {
+fn shown(state: &LedgerState, name: &TaskRef, row: &CrewRow, given: &[CarriedAssignment]) -> HandoffRow {
     let columns = &row.columns;
     let open = given.iter().find(|one| one.task_id == *name && one.ended.is_none());
     let asked = |field: &str| open.and_then(|open| open.packet["task"][field].as_u64());
@@ -80,7 +81,7 @@ fn shown(state: &LedgerState, name: &TaskRef, row: &Row, given: &[CarriedAssignm
     }
 }
 
-fn carried_row(tx: &Tx<'_>, state: &LedgerState, name: &TaskRef, row: &Row) -> Result<CarriedRow> {
+fn carried_row(tx: &Tx<'_>, state: &LedgerState, name: &TaskRef, row: &CrewRow) -> Result<CarriedRow> {
     let task = &state.tasks[name];
     let spec = task.part.as_ref().map(|part| part.spec.clone());
     let withheld = tx.withheld_reservations(&task.id)?.into_iter();
@@ -135,7 +136,7 @@ fn blockers(tx: &Tx<'_>, state: &LedgerState) -> Result<Vec<contract::operator::
 }
 
 fn targets(state: &LedgerState) -> Vec<AcceptanceTarget> {
-    let target = |(name, row): (&TaskRef, &Row)| {
+    let target = |(name, row): (&TaskRef, &CrewRow)| {
         let criteria = row.columns.acceptance_criteria.clone()?;
         Some(AcceptanceTarget { task_id: name.clone(), criteria, extra: Map::new() })
     };

@@ -5,12 +5,12 @@ mod tokens;
 
 use contract::digest;
 use contract::domain::code::ErrorCode;
-use contract::domain::crew::handoff::foreign::{Assumed, Completed, is_foreign};
-use contract::domain::crew::handoff::{Bundle, CarriedRow};
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::Id;
 use contract::domain::run::RunId;
 use contract::operator::handoff::HandoffRow;
+use contract::operator::handoff::bundle::foreign::{Assumed, Completed, is_foreign};
+use contract::operator::handoff::bundle::{Bundle, CarriedRow};
 use contract::operator::{Code, Tripwire};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

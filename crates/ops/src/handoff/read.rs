@@ -1,10 +1,10 @@
 //! Reads a bundle for the workspace it is imported into.
 
-use contract::domain::crew::handoff::Bundle;
-use contract::domain::crew::handoff::foreign::{self, Completed, Receiver, is_foreign};
 use contract::domain::id::{Corr, mint};
+use contract::domain::plan::Plan;
+use contract::operator::handoff::bundle::Bundle;
+use contract::operator::handoff::bundle::foreign::{self, Completed, Receiver, is_foreign};
 use contract::operator::{Handoff, Options, read_handoff};
-use contract::plan::Plan;
 use serde_json::Value;
 
 use super::import::Request;

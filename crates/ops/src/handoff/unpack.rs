@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 
 use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
-use contract::domain::crew::handoff::Bundle;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Event, mint};
+use contract::domain::plan::{Budget, Plan};
 use contract::domain::run::{DocumentKind, NewRun, RunId, RunState};
 use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
 use contract::operator::handoff::HandoffRow;
-use contract::operator::ids::parse_utc;
-use contract::operator::{Code, Options, TaskRef, Tripwire};
-use contract::plan::{Budget, Plan};
+use contract::operator::handoff::bundle::Bundle;
+use contract::operator::{Code, Options, Tripwire};
 
 use super::gather::own_constraints;
 use super::import::Request;
@@ -154,5 +154,5 @@ impl Unpacking<'_> {
 }
 
 fn heard(row: &HandoffRow) -> Option<Timestamp> {
-    row.last_heartbeat_at.as_deref().and_then(parse_utc)
+    row.last_heartbeat_at.as_deref().and_then(Timestamp::parse_utc)
 }

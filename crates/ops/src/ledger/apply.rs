@@ -2,8 +2,6 @@
 
 use contract::domain::limits;
 use contract::domain::time::Timestamp;
-use contract::operator::delta::Columns;
-use contract::operator::ids::parse_utc;
 use contract::operator::ledger::Ignored;
 use contract::operator::{Code, Delta, DeltaOptions, Options, OrchestratorOutput, read_envelope};
 use schemars::JsonSchema;
@@ -134,7 +132,7 @@ pub(crate) fn take(
 ) -> Result<Vec<Ignored>> {
     refuse_future(&envelope.ledger_delta, work.now.at)?;
     let packets = envelope.assignments.iter().map(|packet| &packet.task);
-    let packets = packets.map(|task| (task.task_id.clone(), Columns::of_packet(task))).collect();
+    let packets = packets.map(|task| (task.task_id.clone(), task.columns())).collect();
     let stream = DeltaStream {
         deltas: &envelope.ledger_delta,
         blockers: &envelope.blockers,
@@ -153,7 +151,7 @@ pub(crate) fn options(envelope: &OrchestratorOutput, strict: bool) -> DeltaOptio
 
 /// A heartbeat in the future would delay the timeout of a silent worker.
 fn refuse_future(deltas: &[Delta], now: Timestamp) -> Result<()> {
-    let heard = |delta: &Delta| delta.last_heartbeat_at.as_deref().and_then(parse_utc);
+    let heard = |delta: &Delta| delta.last_heartbeat_at.as_deref().and_then(Timestamp::parse_utc);
     let is_ahead = |delta: &Delta| heard(delta).is_some_and(|at| at.since(now) > limits::CLOCK_SKEW_MAX);
     let Some(index) = deltas.iter().position(is_ahead) else { return Ok(()) };
     let most = limits::CLOCK_SKEW_MAX.as_secs();

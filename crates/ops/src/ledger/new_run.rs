@@ -3,9 +3,9 @@
 use contract::domain::code::ErrorCode;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{Event, Id, mint};
+use contract::domain::plan::Plan;
 use contract::domain::run::{DocumentKind, NewRun, RunId};
 use contract::operator::{Code, OrchestratorOutput};
-use contract::plan::Plan;
 use serde_json::{Value, json};
 
 use crate::crew::denial::deny;

@@ -2,10 +2,11 @@
 //! lock, and the answer lists it.
 
 use contract::domain::crew::lock::Held;
+use contract::domain::crew::row::Accepted;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::status::Status;
 use contract::json::Map;
-use contract::operator::ledger::Accepted;
-use contract::operator::{Blocker, Code, Delta, TaskRef};
+use contract::operator::{Blocker, Code, Delta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

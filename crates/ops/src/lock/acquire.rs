@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use contract::domain::crew::lock::{Grant, Wanted, admit};
+use contract::domain::crew::lock::{Grant, LockMode, Wanted, admit};
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::token::LockToken;
 use contract::domain::limits;
 use contract::domain::run::RunId;
 use contract::domain::status::Status;
 use contract::domain::task::{Task, TaskId};
 use contract::domain::time::Lease;
-use contract::operator::{Code, Mode, TaskRef};
+use contract::operator::Code;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -100,7 +101,7 @@ pub fn acquire(cx: &mut Context, session: &Session, request: &Request) -> Result
         }
         refuse_stranger(work, task, request.token)?;
         let root = &state.run.asked.workspace;
-        let mode = if request.shared { Mode::Shared } else { Mode::Exclusive };
+        let mode = if request.shared { LockMode::Shared } else { LockMode::Exclusive };
         let scopes = real_scopes(view, root, &request.resources)?;
         let timeout = request.timeout_seconds.or(row.columns.timeout_seconds);
         let timeout = timeout.map_or(limits::CLAIM_LEASE, Duration::from_secs);

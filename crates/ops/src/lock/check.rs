@@ -1,10 +1,11 @@
 //! Checks that changed files are inside the locked scopes and outside the forbidden ones.
 
 use contract::domain::crew::lock::place;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::id::mint;
 use contract::domain::scope::Scope;
 use contract::finding::Findings;
-use contract::operator::{Code, TaskRef};
+use contract::operator::Code;
 use contract::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

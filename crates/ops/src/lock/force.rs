@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contract::domain::code::ErrorCode;
-use contract::domain::crew::lock::{FORCED, Held};
+use contract::domain::crew::lock::{FORCED, Held, LockRefusal};
 use contract::domain::principal::Action;
 use contract::domain::process::{ProcessIdentity, Remains};
 use contract::domain::task::Task;
 use contract::operator::Code;
-use contract::operator::fencing::Refused;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -104,7 +103,7 @@ fn held(tx: &store::Tx<'_>, request: &Request) -> Result<(Task, Vec<Held>)> {
     let (_, task) = find_task(tx, &request.run, &name)?;
     let held = tx.locks_of_task(&task.id)?;
     if held.is_empty() {
-        return Err(refused(Refused::StaleToken));
+        return Err(refused(LockRefusal::StaleToken));
     }
     if tx.last_assignment(&task.id)?.is_some_and(|open| open.ended.is_none()) {
         let message = format!("{name} is assigned; a sweep releases its locks when its worker times out");

@@ -1,11 +1,10 @@
 //! Lists locks and their holders.
 
-use contract::domain::crew::lock::{Held, was_taken};
+use contract::domain::crew::lock::{Held, LockRefusal, was_taken};
 use contract::domain::limits;
 use contract::domain::run::Run;
 use contract::domain::scope::Scope;
 use contract::domain::task::TaskId;
-use contract::operator::fencing::Refused;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Tx;
@@ -51,7 +50,7 @@ pub struct Answer {
 pub fn around(cx: &mut Context, run: &Run) -> Result<Vec<Held>> {
     let tx = cx.store.read()?;
     let workspace =
-        Scope::parse(&run.asked.workspace, None).map_err(|fault| refused(Refused::Scope(fault)))?;
+        Scope::parse(&run.asked.workspace, None).map_err(|fault| refused(LockRefusal::Scope(fault)))?;
     let above = grants::ancestors(&tx, run)?;
     let mut held = tx.locks_around(&workspace)?;
     held.retain(|lock| lock.run_id != run.asked.id && !above.contains(&lock.task_id));

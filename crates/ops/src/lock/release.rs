@@ -1,8 +1,8 @@
 //! Releases the locks that a task holds outside an assignment.
 
+use contract::domain::crew::lock::LockRefusal;
 use contract::domain::crew::token::LockToken;
 use contract::operator::Code;
-use contract::operator::fencing::Refused;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,7 @@ pub fn release(cx: &mut Context, session: &Session, request: &Request) -> Result
         let held = work.tx.locks_of_task(&task.id)?;
         let token = token::genuine(work.tx, &task.id, request.token)?;
         let own = held.iter().find(|lock| lock.token == token);
-        let own = own.ok_or_else(|| refused(Refused::StaleToken))?;
+        let own = own.ok_or_else(|| refused(LockRefusal::StaleToken))?;
         let is_assigned = work.tx.assignment(own.token)?.is_some_and(|open| open.ended.is_none());
         if is_assigned || work.tx.has_open_attempt(&task.id)? {
             let message = format!("a worker or an engine is working on {name}; its locks are released when it ends, or by a sweep");

@@ -1,10 +1,10 @@
 //! Looks names up. Every read is an index look-up, and their number is bounded.
 
 use contract::domain::code::ErrorCode;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::id::Id;
 use contract::domain::limits;
 use contract::domain::run::{Run, RunId};
-use contract::operator::TaskRef;
 use serde_json::json;
 use store::Tx;
 

@@ -1,10 +1,9 @@
 //! Issues one assignment of a step. What its packet does not say comes from the row and the plan.
 
 use contract::domain::money::MicroUsd;
+use contract::domain::plan::Budget;
 use contract::domain::status::Status;
 use contract::operator::Assignment;
-use contract::operator::delta::Columns;
-use contract::plan::Budget;
 use serde_json::{Value, json};
 
 use crate::assignment::issue;
@@ -43,6 +42,6 @@ fn take_columns(work: &mut EventWriter<'_, '_>, state: &mut LedgerState, packet:
     let name = &packet.task.task_id;
     let is_in_progress = state.row(name)?.status == Status::InProgress;
     let row = state.ledger.rows.get_mut(name);
-    let is_changed = row.is_some_and(|row| row.take_packet(&Columns::of_packet(&packet.task)));
+    let is_changed = row.is_some_and(|row| row.take_packet(&packet.task.columns()));
     if is_changed && is_in_progress { rows::rewrite(work, state, name) } else { Ok(()) }
 }

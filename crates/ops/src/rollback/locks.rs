@@ -1,13 +1,12 @@
 //! The locks of a rollback: those of a writer, held by the process that rolls back.
 
 use contract::domain::code::ErrorCode;
-use contract::domain::crew::lock::Wanted;
+use contract::domain::crew::lock::{LockMode, Wanted};
 use contract::domain::limits;
 use contract::domain::rollback::Stage;
 use contract::domain::run::Owner;
 use contract::domain::scope::Scope;
 use contract::domain::task::Task;
-use contract::operator::Mode;
 
 use super::Subject;
 use crate::context::{Caller, Context};
@@ -40,7 +39,10 @@ pub(super) fn lock(
         run,
         task,
         reference: &reference,
-        scopes: scopes.iter().map(|scope| Wanted { scope: scope.clone(), mode: Mode::Exclusive }).collect(),
+        scopes: scopes
+            .iter()
+            .map(|scope| Wanted { scope: scope.clone(), mode: LockMode::Exclusive })
+            .collect(),
         timeout: limits::ENGINE_LOCK_LEASE,
         fold: work.view.folds_case(&run.asked.workspace)?,
         holder: Some(owner),

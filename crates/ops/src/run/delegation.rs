@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use contract::aop::{Code, effective};
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use contract::domain::plan::Budget;
 use contract::domain::status::Status;
 use contract::domain::task::TaskId;
 use contract::intake::Intake;
-use contract::plan::Budget;
 use serde_json::Value;
 use store::Tx;
 

@@ -1,8 +1,8 @@
 //! How a task ended, in the words of AOP: derived from its status, its reason and its attempts.
 
 use contract::aop::Code;
-use contract::aop::response::{FinalSignal, State};
 use contract::domain::attempt::{Attempt, AttemptState, Outcome};
+use contract::domain::report::{FinalSignal, ReportedState};
 use contract::domain::status::Status;
 use contract::domain::task::Task;
 
@@ -19,15 +19,15 @@ pub fn code(task: &Task, attempts: &[Attempt]) -> Option<String> {
 }
 
 /// The state of a task.
-pub(crate) fn state(task: &Task, attempts: &[Attempt]) -> State {
+pub(crate) fn state(task: &Task, attempts: &[Attempt]) -> ReportedState {
     match task.status {
-        Status::Todo | Status::Blocked => State::Pending,
-        Status::InProgress => State::InProgress,
-        Status::Done => State::Completed,
-        Status::Failed if has_signal(attempts, FinalSignal::Aborted) => State::Aborted,
-        Status::Failed => State::Failed,
-        Status::Canceled if is_skipped(task, attempts) => State::Skipped,
-        Status::Canceled => State::Aborted,
+        Status::Todo | Status::Blocked => ReportedState::Pending,
+        Status::InProgress => ReportedState::InProgress,
+        Status::Done => ReportedState::Completed,
+        Status::Failed if has_signal(attempts, FinalSignal::Aborted) => ReportedState::Aborted,
+        Status::Failed => ReportedState::Failed,
+        Status::Canceled if is_skipped(task, attempts) => ReportedState::Skipped,
+        Status::Canceled => ReportedState::Aborted,
     }
 }
 

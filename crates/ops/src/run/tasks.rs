@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use contract::domain::change::Change;
 use contract::domain::id::{Id, Task, mint};
+use contract::domain::plan::PlanTask;
 use contract::domain::request::Agent;
 use contract::domain::run::NewRun;
 use contract::domain::task::PlanPart;
-use contract::plan::PlanTask;
 
 use crate::error::Result;
 use crate::record::{About, EventWriter};

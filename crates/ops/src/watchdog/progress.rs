@@ -6,11 +6,12 @@ use std::time::Duration;
 use contract::digest;
 use contract::domain::crew::lock::Held;
 use contract::domain::crew::snapshot::Snapshot;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::limits;
 use contract::domain::run::RunId;
 use contract::domain::scope::Scope;
+use contract::operator::Code;
 use contract::operator::watchdog::{Progress, progress};
-use contract::operator::{Code, TaskRef};
 use serde_json::{Value, json};
 use store::{AssignmentRow, EventFilter, Tx};
 

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use contract::domain::crew::lock::Wanted;
+use contract::domain::crew::lock::{LockMode, Wanted};
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::scope::Scope;
 use contract::domain::task::Task;
-use contract::operator::{Assignment, Code, Mode, TaskRef};
+use contract::operator::{Assignment, Code};
 
 use crate::crew::conflict;
 use crate::crew::denial::deny;
@@ -62,7 +63,7 @@ fn refuse_locked(work: &EventWriter<'_, '_>, state: &LedgerState, place: &Place<
         run: &state.run,
         task: state.task(place.name)?,
         reference: place.name,
-        scopes: vec![Wanted { scope: place.worklog.clone(), mode: Mode::Exclusive }],
+        scopes: vec![Wanted { scope: place.worklog.clone(), mode: LockMode::Exclusive }],
         timeout: Duration::ZERO,
         fold: place.fold,
         holder: None,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use contract::domain::check::{CheckSeen, Expects};
 use contract::domain::money::MicroUsd;
+use contract::domain::plan::{Plan, PlanTask};
 use contract::domain::status::{Evidence, Status};
-use contract::plan::{Plan, PlanTask};
 use ops::Session;
 use ops::{approval, assignment, budget, ledger, lock, run};
 use serde_json::json;

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::id::Id;
 use contract::domain::task::TaskId;
-use contract::operator::TaskRef;
 use serde_json::{Map, Value, json};
 use store::Stream;
 use testkit::SeededIds;

@@ -1,8 +1,8 @@
 //! Deltas that say `done`, and ledgers that have to be repaired.
 
 use contract::domain::check::{Check, CheckSeen, Expects};
+use contract::domain::plan::{Plan, PlanTask};
 use contract::domain::run::DocumentKind;
-use contract::plan::{Plan, PlanTask};
 use ops::Result;
 use ops::ledger::{open, repair};
 use ops::run::accept::Submission;

@@ -1,7 +1,7 @@
 //! Bundles of other programs: exactly the contract's fields.
 
+use contract::domain::time::Timestamp;
 use contract::operator::Tripwire;
-use contract::operator::ids::parse_utc;
 use ops::Result;
 use ops::handoff::import;
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ fn bundle() -> Value {
 
 fn receiver() -> Crew {
     let crew = Crew::new();
-    crew.world.clock().set_wall(parse_utc(NOW).unwrap());
+    crew.world.clock().set_wall(Timestamp::parse_utc(NOW).unwrap());
     crew
 }
 

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
-use contract::domain::crew::lock::{Grant, Wanted, lease};
+use contract::domain::crew::lock::{Grant, LockMode, Wanted, lease};
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::token::LockToken;
 use contract::domain::id::Id;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::domain::time::Timestamp;
-use contract::operator::{Mode, TaskRef};
 use ops::{lock, watchdog};
 use serde_json::{Value, json};
 use store::Stream;
@@ -401,7 +401,7 @@ fn a_sweep_finds_the_tasks_that_the_watchdog_table_names() {
 
 /// The rows of a case; none where the store could not hold them.
 fn watched(input: &Value) -> Option<serde_json::Map<String, Value>> {
-    contract::operator::ids::parse_utc(input["now"].as_str()?)?;
+    Timestamp::parse_utc(input["now"].as_str()?)?;
     let mut rows = serde_json::Map::new();
     for task in input["tasks"].as_array()? {
         let name = task["task_id"].as_str().filter(|name| TaskRef::parse(name).is_some())?;
@@ -415,8 +415,7 @@ fn watched(input: &Value) -> Option<serde_json::Map<String, Value>> {
             return None;
         }
         let heard = &task["last_heartbeat_at"];
-        let readable =
-            heard.is_null() || heard.as_str().and_then(contract::operator::ids::parse_utc).is_some();
+        let readable = heard.is_null() || heard.as_str().and_then(Timestamp::parse_utc).is_some();
         if (in_progress && timeout.is_none()) || !readable {
             return None;
         }
@@ -483,9 +482,9 @@ fn ledger_rows(input: &Value) -> Option<serde_json::Map<String, Value>> {
     for row in input["ledger"].as_array()? {
         let name = row["task_id"].as_str().filter(|name| TaskRef::parse(name).is_some())?;
         Status::parse(row["status"].as_str()?)?;
-        let row: contract::operator::ledger::Row = serde_json::from_value(row.clone()).ok()?;
+        let row: contract::domain::crew::row::CrewRow = serde_json::from_value(row.clone()).ok()?;
         let heard = row.last_heartbeat_at.as_deref();
-        if heard.is_some_and(|text| contract::operator::ids::parse_utc(text).is_none()) {
+        if heard.is_some_and(|text| Timestamp::parse_utc(text).is_none()) {
             return None;
         }
         rows.insert(name.to_owned(), json!(row)).is_none().then_some(())?;
@@ -523,7 +522,7 @@ fn belongings(crew: &Crew, input: &Value, made: &[(TaskRef, contract::domain::ta
     for (index, lock) in items("active_locks").iter().filter(|lock| lock["active"] == true).enumerate() {
         let (reference, task_id) = task(lock);
         let scope = Scope::parse(lock["resource"].as_str().unwrap(), None).unwrap();
-        let mode = if lock["x_mode"] == "shared" { Mode::Shared } else { Mode::Exclusive };
+        let mode = if lock["x_mode"] == "shared" { LockMode::Shared } else { LockMode::Exclusive };
         let token = i64::try_from(index).unwrap() + 1;
         let grant = Grant {
             token,

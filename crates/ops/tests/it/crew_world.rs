@@ -6,16 +6,17 @@ use contract::domain::change::Change;
 use contract::domain::check::CheckSeen;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::budget::{Amount, Bound, Purse};
+use contract::domain::crew::row::CrewRow;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::token::LockToken;
 use contract::domain::id::{Id, mint};
 use contract::domain::limits;
 use contract::domain::money::MicroUsd;
+use contract::domain::plan::{Plan, PlanTask};
 use contract::domain::run::{DocumentKind, NewRun, RunId};
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{PlanPart, TaskId};
-use contract::operator::TaskRef;
-use contract::operator::ledger::Row;
-use contract::plan::{Plan, PlanTask};
+use contract::domain::time::Timestamp;
 use ops::verdict::VerdictAnswer;
 use ops::{Context, Error, Result, assignment, budget, ledger, lock, orchestrate, result, watchdog, worklog};
 use serde_json::{Value, json};
@@ -93,7 +94,7 @@ impl Crew {
     pub(crate) fn live_when(&self, deltas: &Value) {
         let beats = deltas.as_array().into_iter().flatten();
         let beats = beats.filter_map(|delta| delta["last_heartbeat_at"].as_str());
-        if let Some(latest) = beats.filter_map(contract::operator::ids::parse_utc).max() {
+        if let Some(latest) = beats.filter_map(Timestamp::parse_utc).max() {
             self.world.clock().set_wall(latest);
         }
     }
@@ -269,7 +270,7 @@ impl Crew {
         let mut made = Vec::new();
         for (number, (name, row)) in base["rows"].as_object().unwrap().iter().enumerate() {
             let reference = TaskRef::parse(name).unwrap();
-            let row: Row = serde_json::from_value(row.clone()).unwrap();
+            let row: CrewRow = serde_json::from_value(row.clone()).unwrap();
             let task_id: TaskId = mint(&mut ids, now.at);
             let number = contract::domain::crew::number_of(&reference)
                 .unwrap_or_else(|| contract::domain::crew::unnumbered(number));

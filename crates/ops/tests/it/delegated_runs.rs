@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use contract::aop::task::OnFailure;
 use contract::domain::code::ErrorCode;
+use contract::domain::plan::policy::OnFailure;
 use contract::domain::run::{Run, RunId, RunState};
 use contract::domain::status::Status;
 use ops::aop_session::abort::end_others;

@@ -2,11 +2,11 @@
 
 use contract::domain::attempt::NewAttempt;
 use contract::domain::code::ErrorCode;
+use contract::domain::executor::ExecutorName;
 use contract::domain::id::mint;
 use contract::domain::priority::Priority;
 use contract::domain::run::RunId;
 use contract::domain::status::Status;
-use contract::plan::ExecutorName;
 use ops::run::escalate::{Answer, CountsFrom, Request, escalate};
 use ops::run::journal::{self, Entry, Wants, Written};
 use ops::{Error, event, run};

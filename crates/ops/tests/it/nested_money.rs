@@ -2,11 +2,12 @@
 
 use contract::domain::attempt::{AttemptState, NewAttempt, Outcome};
 use contract::domain::crew::budget::{Amount, BudgetFault, Purse};
+use contract::domain::executor::ExecutorName;
 use contract::domain::id::mint;
 use contract::domain::money::MicroUsd;
+use contract::domain::plan::Budget;
 use contract::domain::run::RunId;
 use contract::domain::status::Status;
-use contract::plan::{Budget, ExecutorName};
 use ops::crew::Obstacle;
 use ops::run::journal::{self, Entry, Wants, Written};
 use ops::{budget, run};

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use contract::domain::check::{Check, Expects};
 use contract::domain::money::MicroUsd;
+use contract::domain::plan::{Plan, PlanTask};
 use contract::domain::scope::Scope;
 use contract::domain::time::{BootTime, Clock, Now, Timestamp};
-use contract::plan::{Plan, PlanTask};
 use ops::{Context, budget, ledger, run};
 use testkit::{Background, Cli, Scratch, SeededIds, eventually, rounds};
 

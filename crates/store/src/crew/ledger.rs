@@ -1,12 +1,13 @@
 //! Reads the rows of a run's ledger, its applied deltas, and its blockers.
 
+use contract::domain::crew::row::CrewRow as OperatorRow;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::{AppliedDelta, number_of};
 use contract::domain::id::Id;
 use contract::domain::run::{DocumentKind, NewRun, RunId};
 use contract::domain::task::TaskId;
 use contract::domain::time::{BootTime, Now, Timestamp};
-use contract::operator::ledger::Row as OperatorRow;
-use contract::operator::{Blocker, TaskRef};
+use contract::operator::Blocker;
 use rusqlite::{OptionalExtension, Row, params};
 use serde_json::Value;
 

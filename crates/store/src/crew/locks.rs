@@ -1,13 +1,13 @@
 //! The lock table.
 
-use contract::domain::crew::lock::Held;
+use contract::domain::crew::lock::{Held, LockMode};
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::id::Id;
 use contract::domain::process::ProcessIdentity;
 use contract::domain::run::RunId;
 use contract::domain::scope::Scope;
 use contract::domain::task::TaskId;
 use contract::domain::time::{Lease, Now, Timestamp};
-use contract::operator::{Mode, TaskRef};
 use rusqlite::{Row, params};
 
 use crate::Tx;
@@ -126,7 +126,7 @@ fn held_of(row: &Row<'_>) -> Result<Held> {
         workspace: text(5)?,
         scope: scope(1)?,
         place: scope(6)?,
-        mode: Mode::parse(&mode).ok_or_else(|| unreadable("mode", &owner, &mode))?,
+        mode: LockMode::parse(&mode).ok_or_else(|| unreadable("mode", &owner, &mode))?,
         active: row.get(8)?,
         timeout_ms: u64::try_from(row.get::<_, i64>(9)?).unwrap_or(0),
         lease: Lease { boot_id: text(10)?, until_millis: row.get(11)? },

@@ -12,6 +12,7 @@ use contract::domain::epoch::Program;
 use contract::domain::id::{Id, Kind, mint};
 use contract::domain::limit_window::{LimitWindow, Reset, ResetBasis, Sighting};
 use contract::domain::memory::{MemoryKind, NewMemory, Place, ValueType};
+use contract::domain::plan::{Plan, PlanTask};
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{DocumentKind, NewRun, Owner, RunState};
 use contract::domain::status::Status;
@@ -19,7 +20,6 @@ use contract::domain::task::{Claim, PlanPart};
 use contract::domain::time::{Clock, Lease, Now};
 use contract::domain::token::{NewToken, TokenScope};
 use contract::domain::trust::{NewTrust, TrustBasis};
-use contract::plan::{Plan, PlanTask};
 use testkit::{ManualClock, SeededIds};
 
 use crate::{

@@ -65,6 +65,32 @@ fn restricted_crates_are_refused_elsewhere_even_in_tests() {
 }
 
 #[test]
+fn the_domain_uses_no_published_contract_and_no_document() {
+    let good = [
+        ("crates/contract/src/domain/task.rs", "use crate::shape::words;\n// Not crate::aop.\n"),
+        ("crates/contract/src/domain/task/tests.rs", "use crate::aop::Task;\n"),
+        ("crates/contract/src/aop.rs", "use crate::domain::task::Task;\nuse crate::aee::judge;\n"),
+        ("crates/contract/src/plan/read.rs", "use crate::aop::Task;\nuse crate::domain::plan::Plan;\n"),
+        ("crates/ops/src/run.rs", "use crate::plan::Plan;\n"),
+    ];
+    assert_eq!(said(layers::check, &good), NOTHING);
+
+    let bad = [
+        ("crates/contract/src/domain/task.rs", "\nuse crate::plan::PlanTask;\n"),
+        ("crates/contract/src/shape/document.rs", "{ $crate::aop::header::extensions(), }\n"),
+        ("crates/contract/src/operator.rs", "use crate::intake::read;\n"),
+    ];
+    assert_eq!(
+        said(layers::check, &bad),
+        [
+            "crates/contract/src/domain/task.rs:2: `domain` may not use `plan`, which belongs to the documents of users [layer]",
+            "crates/contract/src/shape/document.rs:1: `shape` may not use `aop`, which belongs to the published contracts [layer]",
+            "crates/contract/src/operator.rs:1: `operator` may not use `intake`, which belongs to the documents of users [layer]",
+        ]
+    );
+}
+
+#[test]
 fn the_architecture_page_has_the_same_table_of_crates() {
     let row = |(name, uses): &(&str, &[&str])| format!("{name}: {}", uses.join(" , "));
     let rows: Vec<String> = crates::EDGES.iter().map(row).collect();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use contract::plan::ExecutorName;
+use contract::domain::executor::ExecutorName;
 use engine::{Configured, ExecutorKind};
 use ops::Result;
 use serde::Serialize;

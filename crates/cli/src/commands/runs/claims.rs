@@ -1,9 +1,8 @@
 //! What the executor of an attempt reported, and where that differs from what writ saw, for people.
 
-use contract::aop::task::CheckpointStatus;
 use contract::domain::attempt::{Attempt, Outcome};
 use contract::domain::limits;
-use contract::domain::report::Report;
+use contract::domain::report::{CheckpointStatus, Report};
 
 use crate::output::one_line;
 

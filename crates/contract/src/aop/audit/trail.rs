@@ -10,9 +10,10 @@ use super::{
 use crate::aop::codes::Code;
 use crate::aop::effective;
 use crate::aop::event::{Body, Event, Totals};
+use crate::aop::report::response_of;
 use crate::aop::response::Response;
 use crate::aop::task::Task;
-use crate::convert::uuid_for;
+use crate::digest::uuid_for;
 use crate::domain::attempt::{AttemptId, AttemptState, Dispatch, NewAttempt, Outcome};
 use crate::domain::change::Change;
 use crate::domain::money::MicroUsd;
@@ -199,7 +200,7 @@ impl Trail {
         }
         let mut drafts = Vec::new();
         if let Some(report) = &outcome.report {
-            let response = report.response(&self.session_id, &told.task_id);
+            let response = response_of(report, &self.session_id, &told.task_id);
             drafts.push(received(told, response));
         }
         if matches!(state, AttemptState::Succeeded | AttemptState::Failed) {

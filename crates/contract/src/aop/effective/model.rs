@@ -1,7 +1,7 @@
 //! Which model a TASK names, and which failures an alternative one is for.
 
 use crate::aop::codes::Code;
-use crate::aop::task::FallbackTrigger;
+use crate::domain::plan::policy::FallbackTrigger;
 
 /// What TASKs say for a model that they do not choose.
 const UNCHOSEN: &[&str] = &["unspecified", "default", "none", "auto", "any"];

@@ -111,7 +111,7 @@ fn a_target_that_lists_only_v1_does_not_speak_v2() {
 
 #[test]
 fn alternatives_are_chosen_by_their_trigger() {
-    use crate::aop::task::FallbackTrigger as Trigger;
+    use crate::domain::plan::policy::FallbackTrigger as Trigger;
     let fits = |trigger, failure| model::is_triggered(trigger, failure, true);
     assert!(fits(Trigger::Timeout, Code::Timeout) && fits(Trigger::Timeout, Code::HeartbeatFailure));
     assert!(!fits(Trigger::Timeout, Code::ProcessCrash) && fits(Trigger::CriticalError, Code::ProcessCrash));

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::aop::header::{Extensions, NAME};
-use crate::aop::response::{FinalSignal, State};
 use crate::aop::task::{Provider, Role};
-use crate::shape::words;
-use crate::shape::{POSITIVE, Shape, document};
+use crate::domain::report::{FinalSignal, ReportedState};
+use crate::shape::{POSITIVE, Shape, document, words};
 
 document! {
     /// how a session ended, who delegated what to whom, and what it cost
@@ -32,7 +31,7 @@ document! {
     #[shape(name = "session_status", unknown = KeptUnlessStrict, null = absent)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct SessionStatus {
-        pub state: State,
+        pub state: ReportedState,
         pub final_signal: FinalSignal,
         pub message: Option<String>,
         pub extensions: Option<Extensions>,
@@ -46,11 +45,11 @@ impl SessionStatus {
         let some =
             signals.iter().any(|signal| matches!(signal, FinalSignal::Success | FinalSignal::PartialSuccess));
         let (state, final_signal) = if full == signals.len() {
-            (State::Completed, FinalSignal::Success)
+            (ReportedState::Completed, FinalSignal::Success)
         } else if some {
-            (State::Completed, FinalSignal::PartialSuccess)
+            (ReportedState::Completed, FinalSignal::PartialSuccess)
         } else {
-            (State::Failed, FinalSignal::Failure)
+            (ReportedState::Failed, FinalSignal::Failure)
         };
         Self { state, final_signal, message: None, extensions: None }
     }
@@ -108,7 +107,7 @@ document! {
         pub model: Option<String>,
         /// 1 for a task without a parent
         pub depth: u64 as POSITIVE,
-        pub state: State,
+        pub state: ReportedState,
         pub final_signal: Option<FinalSignal>,
         #[optional]
         pub depends_on: Vec<String>,
@@ -137,7 +136,7 @@ document! {
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct TaskOutcome {
         pub task_id: String as NAME,
-        pub state: State,
+        pub state: ReportedState,
         pub final_signal: Option<FinalSignal>,
         pub agent: Option<String>,
         pub attempts: Option<u64>,

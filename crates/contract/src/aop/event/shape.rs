@@ -4,8 +4,8 @@ use super::{
     EventKind, EventMessage, HeartbeatBody, PriorityEscalation, ProgressUpdate, RollbackInitiated,
     SessionFinalReport, VersionFallback,
 };
-use crate::aop::header::{Family, NAME, TIME, VERSION, extensions, maybe};
-use crate::shape::{Described, Field, Object, Unknown, required};
+use crate::aop::header::{Family, NAME, TIME, VERSION, maybe};
+use crate::shape::{Described, Field, Object, Unknown, extensions, required};
 
 pub(crate) fn of(kind: EventKind) -> &'static Object {
     match kind {

@@ -1,8 +1,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::aop::response::{FinalSignal, State};
 use crate::aop::{parse_event, validate};
+use crate::domain::report::{FinalSignal, ReportedState};
 
 fn report() -> Value {
     json!({
@@ -56,9 +56,9 @@ fn a_session_ends_as_its_tasks_did() {
     };
     let (success, partial, failure) =
         (FinalSignal::Success, FinalSignal::PartialSuccess, FinalSignal::Failure);
-    assert_eq!(of(&[]), (State::Completed, success));
-    assert_eq!(of(&[success, success]), (State::Completed, success));
-    assert_eq!(of(&[success, failure]), (State::Completed, partial));
-    assert_eq!(of(&[partial]), (State::Completed, partial));
-    assert_eq!(of(&[failure, FinalSignal::Aborted]), (State::Failed, failure));
+    assert_eq!(of(&[]), (ReportedState::Completed, success));
+    assert_eq!(of(&[success, success]), (ReportedState::Completed, success));
+    assert_eq!(of(&[success, failure]), (ReportedState::Completed, partial));
+    assert_eq!(of(&[partial]), (ReportedState::Completed, partial));
+    assert_eq!(of(&[failure, FinalSignal::Aborted]), (ReportedState::Failed, failure));
 }

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::aop::header::{Extensions, NAME};
 use crate::aop::task::RollbackSnapshot;
-use crate::shape::document;
-use crate::shape::words;
+use crate::domain::report::CheckpointStatus;
+use crate::shape::{document, words};
 
 document! {
     #[shape(name = "phase", unknown = Refused, null = absent)]
@@ -20,17 +20,6 @@ document! {
         #[optional]
         pub checkpoints: Vec<Checkpoint>,
         pub extensions: Option<Extensions>,
-    }
-}
-
-words! {
-    /// `RECOVERED` comes from older drafts.
-    CheckpointStatus {
-        Pending = "PENDING",
-        Pass = "PASS",
-        Fail = "FAIL",
-        Skip = "SKIP",
-        Recovered = "RECOVERED",
     }
 }
 

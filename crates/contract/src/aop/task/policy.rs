@@ -4,16 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::aop::header::Extensions;
 use crate::aop::task::Provider;
-use crate::shape::words;
+use crate::domain::plan::policy::{FallbackTrigger, OnFailure, OnHeartbeatFailure};
 use crate::shape::{NATURAL, POSITIVE, Shape, document, list};
-
-words! {
-    OnFailure {
-        ReportAndContinue = "REPORT_AND_CONTINUE",
-        AbortSession = "ABORT_SESSION",
-        Retry = "RETRY",
-    }
-}
 
 document! {
     #[shape(name = "execution_policy", unknown = Refused, null = absent)]
@@ -40,17 +32,6 @@ document! {
     }
 }
 
-words! {
-    /// What triggers an alternative model.
-    FallbackTrigger {
-        Timeout = "TIMEOUT",
-        FirstError = "FIRST_ERROR",
-        CriticalError = "CRITICAL_ERROR",
-        AllErrors = "ALL_ERRORS",
-        CostLimitExceeded = "COST_LIMIT_EXCEEDED",
-    }
-}
-
 document! {
     #[shape(name = "alternative_model", unknown = Refused, null = absent)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -60,10 +41,6 @@ document! {
         pub fallback_trigger: FallbackTrigger,
         pub extensions: Option<Extensions>,
     }
-}
-
-words! {
-    OnHeartbeatFailure { Abort = "ABORT", Warn = "WARN", Continue = "CONTINUE" }
 }
 
 document! {

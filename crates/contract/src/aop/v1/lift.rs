@@ -1,10 +1,9 @@
 //! Converts v1 to v2: a prompt to a TASK, and an executor's free text to a RESPONSE.
 
 use crate::aop::codes::Code;
-use crate::aop::response::{
-    Agent, ErrorDetails, ExecutionSummary, FinalSignal, Response, State, TaskStatus, Timing,
-};
+use crate::aop::response::{Agent, ErrorDetails, ExecutionSummary, Response, TaskStatus, Timing};
 use crate::aop::task::{Category, Complexity, Provider, Session, Target, Task, Work};
+use crate::domain::report::{FinalSignal, ReportedState};
 use crate::domain::time::Timestamp;
 use crate::finding::Finding;
 
@@ -49,14 +48,18 @@ enum Closeout {
 pub fn lift_response(text: &str, reply: &Reply) -> (Response, Vec<Finding>) {
     let closeout = closeout(text);
     let (state, signal, message) = match closeout {
-        Closeout::Success => (State::Completed, FinalSignal::Success, "the v1 executor reported success"),
-        Closeout::Failure => (State::Failed, FinalSignal::Failure, "the v1 executor reported failure"),
+        Closeout::Success => {
+            (ReportedState::Completed, FinalSignal::Success, "the v1 executor reported success")
+        }
+        Closeout::Failure => {
+            (ReportedState::Failed, FinalSignal::Failure, "the v1 executor reported failure")
+        }
         Closeout::Open => (
-            State::Completed,
+            ReportedState::Completed,
             FinalSignal::PartialSuccess,
             "the v1 executor did not report success or failure",
         ),
-        Closeout::Silent => (State::Failed, FinalSignal::Failure, "the v1 executor printed nothing"),
+        Closeout::Silent => (ReportedState::Failed, FinalSignal::Failure, "the v1 executor printed nothing"),
     };
     let agent = Agent {
         name: reply.agent_name.clone(),
@@ -72,7 +75,7 @@ pub fn lift_response(text: &str, reply: &Reply) -> (Response, Vec<Finding>) {
         actions: vec!["ran the v1 prompt".to_owned(), "answered in free text".to_owned()],
         ..ExecutionSummary::default()
     });
-    response.error_details = (state == State::Failed).then(|| ErrorDetails {
+    response.error_details = (state == ReportedState::Failed).then(|| ErrorDetails {
         error_code: error_code(closeout).as_str().to_owned(),
         message: message.to_owned(),
         stack_trace: None,

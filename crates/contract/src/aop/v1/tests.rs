@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::aop::response::FinalSignal;
 use crate::aop::task::Task;
 use crate::aop::{Fallback, detect, parse_response, parse_task};
+use crate::domain::report::FinalSignal;
 use crate::domain::time::Timestamp;
 
 const MINIMAL: &str = include_str!("../../../vectors/aop/valid/c-2.1-task-minimal.json");

@@ -5,7 +5,6 @@ use serde_json::Value;
 use crate::domain::scope::Links;
 use crate::domain::time::Timestamp;
 use crate::operator::Tripwire;
-use crate::operator::ids::parse_utc;
 use crate::validate::Options;
 
 /// The options of a question, owned.
@@ -43,7 +42,7 @@ impl Given {
             "allow_stale" => self.allow_stale = value.as_bool()?,
             "root" => self.root = Some(text()?),
             "links" => self.links = Some(serde_json::from_value(value.clone()).ok()?),
-            "now" => self.now = Some(parse_utc(value.as_str()?)?),
+            "now" => self.now = Some(Timestamp::parse_utc(value.as_str()?)?),
             "outcome" => self.outcome = Some(text()?),
             "prior" => self.prior = Some(text()?),
             "assignment" => self.assignment = Some(text()?),

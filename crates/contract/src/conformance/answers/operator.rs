@@ -5,11 +5,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::given::Given;
+use crate::domain::crew::lock::{LockMode, LockRefusal};
+use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::scope::ScopeFault;
 use crate::domain::status::Status;
 use crate::domain::time::Timestamp;
-use crate::operator::fencing::{Grants, Refused, Request};
-use crate::operator::{Claim, Delta, DeltaOptions, Lock, Mode, Options, TaskRef, apply_deltas, conflict};
+use crate::operator::fencing::{Grants, Request};
+use crate::operator::{Claim, Code, Delta, DeltaOptions, Lock, Options, apply_deltas, conflict};
 use crate::validate::operator::plain_options;
 use crate::verdict::Verdict;
 use crate::{injection, secrets};
@@ -39,7 +41,7 @@ pub(super) fn answer(ask: &str, question: &Value) -> Option<Value> {
 fn normal(resource: &Value, options: &Options<'_>) -> Value {
     match claim(resource, "T-1", &Value::Null, options) {
         Ok(claim) => json!(claim.scope),
-        Err(fault) => json!({"error": Refused::Scope(fault).code(), "rule": fault.rule()}),
+        Err(fault) => json!({"error": Code::from(LockRefusal::Scope(fault)), "rule": fault.rule()}),
     }
 }
 
@@ -48,7 +50,7 @@ fn claim(resource: &Value, task: &str, mode: &Value, options: &Options<'_>) -> R
         task_id: TaskRef::parse(task).expect("BUG: a task id of ours"),
         resource: resource.as_str().unwrap_or_default().to_owned(),
         active: true,
-        x_mode: mode.as_str().and_then(Mode::parse),
+        x_mode: mode.as_str().and_then(LockMode::parse),
         x_fencing_token: None,
         extra: serde_json::Map::new(),
     };
@@ -65,7 +67,7 @@ fn conflicts(question: &Value, options: &Options<'_>) -> Value {
         claim.map(|claim| Claim { active: *member("active") != false, ..claim })
     };
     match (side("a", "T-1"), side("b", "T-2")) {
-        (Err(fault), _) | (_, Err(fault)) => json!(Refused::Scope(fault).code()),
+        (Err(fault), _) | (_, Err(fault)) => json!(Code::from(LockRefusal::Scope(fault))),
         (Ok(a), Ok(b)) => match (conflict(&a, &b, options.fold), conflict(&b, &a, options.fold)) {
             (there, back) if there == back => json!(there),
             (there, back) => json!([there, back]),
@@ -108,10 +110,10 @@ fn fencing(question: &Value, options: &Options<'_>) -> Option<Value> {
 
 /// Runs one step and returns its answer; `None` if the step cannot be read.
 fn take_step(grants: &mut Grants, step: &Value, options: &Options<'_>) -> Option<Value> {
-    let answer = |result: Result<(), Refused>| {
+    let answer = |result: Result<(), LockRefusal>| {
         Some(match result {
             Ok(()) => json!("OK"),
-            Err(refused) => json!(refused.code()),
+            Err(refused) => json!(Code::from(refused)),
         })
     };
     let time = |at: usize| Some(Timestamp::from_millis(step[at].as_i64()?.checked_mul(1000)?));
@@ -127,7 +129,7 @@ fn take_step(grants: &mut Grants, step: &Value, options: &Options<'_>) -> Option
             let request = Request { task_id, resources: &resources, timeout };
             Some(match grants.acquire(request, time(4)?, options) {
                 Ok(token) => json!(token),
-                Err(refused) => json!(refused.code()),
+                Err(refused) => json!(Code::from(refused)),
             })
         }
         "heartbeat" => answer(grants.heartbeat(task_id, step[2].as_u64()?, time(3)?)),

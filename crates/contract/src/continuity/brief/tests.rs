@@ -235,7 +235,7 @@ fn what_others_hold_is_named_and_never_called_nothing() {
 
 #[test]
 fn a_task_of_a_run_shows_its_checks_and_the_one_that_failed_and_is_not_closed_by_its_agent() {
-    let mut spec = crate::plan::PlanTask::minimal("parse");
+    let mut spec = crate::domain::plan::PlanTask::minimal("parse");
     let command = vec!["cargo".to_owned(), "test".to_owned()];
     spec.checks = vec![Check { command: command.clone(), shell: false, expects: Expects::ExitCode0 }];
     let mut task = task(Status::InProgress, "Write the parser", "");

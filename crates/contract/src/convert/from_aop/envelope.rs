@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::aee::{LOG_SINK, VERSION, shape::ID_CHARS_MIN};
+use crate::convert::Context;
 use crate::convert::source::Source;
-use crate::convert::{Context, uuid_for};
+use crate::digest::uuid_for;
 use crate::intake::RUN_TASK;
 
 /// A TASK as an AEE task for writ or another runner.

@@ -9,9 +9,10 @@ use crate::aop::task::Task;
 use crate::aop::{self, effective};
 use crate::convert::Context;
 use crate::convert::source::Source;
+use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::limits::TITLE_CHARS_MAX;
 use crate::domain::scope::Scope;
-use crate::operator::{SCHEMA_VERSION, TaskRef};
+use crate::operator::SCHEMA_VERSION;
 
 const OBJECTIVE_CHARS_MAX: usize = 5000;
 const TIMEOUT_SECONDS_MIN: u64 = 30;

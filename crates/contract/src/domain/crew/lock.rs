@@ -5,13 +5,22 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::task_ref::TaskRef;
 use crate::domain::process::ProcessIdentity;
 use crate::domain::run::RunId;
 use crate::domain::scope::{Scope, ScopeFault};
 use crate::domain::task::TaskId;
 use crate::domain::time::{Lease, Now, Timestamp};
-use crate::operator::fencing::Refused;
-use crate::operator::{Mode, TaskRef};
+use crate::shape::words;
+
+words! {
+    /// How a lock is held.
+    LockMode {
+        Exclusive = "exclusive",
+        /// Others may hold it shared too.
+        Shared = "shared",
+    }
+}
 
 /// All locks that were granted to a task at once: all of them or none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -37,7 +46,7 @@ pub struct Grant {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Wanted {
     pub scope: Scope,
-    pub mode: Mode,
+    pub mode: LockMode,
 }
 
 /// One row of the lock table.
@@ -51,7 +60,7 @@ pub struct Held {
     pub scope: Scope,
     /// Its absolute path, independent of the workspace.
     pub place: Scope,
-    pub mode: Mode,
+    pub mode: LockMode,
     pub active: bool,
     pub timeout_ms: u64,
     pub lease: Lease,
@@ -90,19 +99,53 @@ pub fn lease(now: &Now, timeout: Duration) -> Lease {
 /// still held: only the watchdog's sweep frees it.
 pub fn obstacle<'h>(
     task_id: &TaskId,
-    wanted: &[(Scope, Mode)],
+    wanted: &[(Scope, LockMode)],
     held: &'h [Held],
     fold: bool,
 ) -> Option<&'h Held> {
     let overlap = |a: &Scope, b: &Scope| if fold { a.overlaps_ignoring_case(b) } else { a.overlaps(b) };
     held.iter().filter(|lock| lock.active && lock.task_id != *task_id).find(|lock| {
-        let both_shared = |mode: Mode| mode == Mode::Shared && lock.mode == Mode::Shared;
+        let both_shared = |mode: LockMode| mode == LockMode::Shared && lock.mode == LockMode::Shared;
         wanted.iter().any(|(place, mode)| !both_shared(*mode) && overlap(place, &lock.place))
     })
 }
 
+/// Why a lock is not granted, or its holder may not act.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum LockRefusal {
+    #[error("another task holds a lock on part of it")]
+    Conflict,
+    #[error("the lock scope is empty")]
+    Nothing,
+    #[error("a resource {0}")]
+    Scope(#[from] ScopeFault),
+    #[error("the token is not the one of the task's current lock")]
+    StaleToken,
+    #[error("the token was not given out for this task")]
+    ForgedToken,
+    #[error("all tokens of this age were withdrawn")]
+    DeadToken,
+    #[error("the holder's heartbeat timed out; its lock is about to be released")]
+    TimedOut,
+}
+
+impl LockRefusal {
+    pub fn rule(self) -> &'static str {
+        match self {
+            LockRefusal::Conflict => "active_lock",
+            LockRefusal::Nothing => "missing",
+            LockRefusal::Scope(fault) => fault.rule(),
+            LockRefusal::StaleToken => "stale_fencing_token",
+            LockRefusal::ForgedToken => "token_forged",
+            LockRefusal::DeadToken => "token_dead",
+            LockRefusal::TimedOut => "heartbeat_too_old",
+        }
+    }
+}
+
 /// Whether the holder of `token` may act for the task: the grant is the current one and has not expired.
-pub fn admit(held: &[Held], token: i64, now: &Now) -> Result<(), Refused> {
-    let current = held.iter().find(|lock| lock.active && lock.token == token).ok_or(Refused::StaleToken)?;
-    if current.lease.is_live(now) { Ok(()) } else { Err(Refused::TimedOut) }
+pub fn admit(held: &[Held], token: i64, now: &Now) -> Result<(), LockRefusal> {
+    let current =
+        held.iter().find(|lock| lock.active && lock.token == token).ok_or(LockRefusal::StaleToken)?;
+    if current.lease.is_live(now) { Ok(()) } else { Err(LockRefusal::TimedOut) }
 }

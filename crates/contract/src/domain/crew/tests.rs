@@ -5,11 +5,11 @@ use super::budget::{Amount, Booking, BudgetFault, Purse, SettleFault, Settled, S
 use super::lock::{Held, lease, obstacle, place};
 use super::snapshot::{Changes, Snapshot, compare};
 use super::*;
+use crate::domain::crew::lock::LockMode;
 use crate::domain::id::Id;
 use crate::domain::money::MicroUsd;
 use crate::domain::scope::Scope;
 use crate::domain::time::{BootTime, Lease, Now, Timestamp};
-use crate::operator::Mode;
 
 fn now(seconds: i64) -> Now {
     let boot = BootTime { boot_id: "b".to_owned(), millis: seconds * 1000 };
@@ -51,7 +51,7 @@ fn scopes_of_nested_workspaces_have_one_absolute_path() {
         workspace: "/srv/repo".to_owned(),
         scope: scope("src"),
         place: place("/srv/repo", &scope("src")).unwrap(),
-        mode: Mode::Exclusive,
+        mode: LockMode::Exclusive,
         active: true,
         timeout_ms: 1,
         lease: Lease { boot_id: "gone".to_owned(), until_millis: 0 },
@@ -62,7 +62,7 @@ fn scopes_of_nested_workspaces_have_one_absolute_path() {
     };
     let inner = place("/srv/repo/src", &scope("a.rs")).unwrap();
     let other = Id::from_bits(2);
-    let wanted = [(inner, Mode::Exclusive)];
+    let wanted = [(inner, LockMode::Exclusive)];
     // Its lease has expired, and it still conflicts.
     assert!(obstacle(&other, &wanted, std::slice::from_ref(&lock), false).is_some());
     assert!(obstacle(&lock.task_id, &wanted, std::slice::from_ref(&lock), false).is_none());

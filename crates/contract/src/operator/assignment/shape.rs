@@ -2,23 +2,13 @@
 
 use crate::domain::check::Expects;
 use crate::domain::limits;
-use crate::operator::document::INTEGER_MAX;
 use crate::shape::{
-    Form, NON_BLANK, NON_BLANK_FORM, Object, Shape, TEXT, Text, UNBOUNDED, Unknown, list, optional, required,
+    INTEGER_MAX, NON_BLANK, Object, Shape, TEXT, UNBOUNDED, Unknown, list, optional, required,
 };
-
-/// A text that is not blank, of at most `max` characters.
-pub(crate) const fn bounded(max: usize) -> Shape {
-    const FORM: &Form = &NON_BLANK_FORM;
-    Shape::Text(Text { min: 1, max, form: Some(FORM) })
-}
 
 pub(crate) const OBJECTIVE_CHARS_MAX: usize = 5000;
 pub(crate) const WORKLOG_PATH_CHARS_MAX: usize = 1000;
 pub(crate) const TIMEOUT_SECONDS_MIN: f64 = 30.0;
-pub(crate) const TIMEOUT: Shape = Shape::Integer { min: 30, max: INTEGER_MAX };
-pub(crate) const HEARTBEAT: Shape = Shape::Integer { min: 5, max: INTEGER_MAX };
-pub(crate) const TITLE: Shape = bounded(limits::TITLE_CHARS_MAX);
 /// The fencing token of a lock grant.
 pub(crate) const TOKEN: Shape = Shape::Integer { min: 1, max: INTEGER_MAX };
 

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn claim((task, path, shared, active): &(u8, String, bool, bool)) -> Option<Claim> {
-    let mode = if *shared { Mode::Shared } else { Mode::Exclusive };
+    let mode = if *shared { LockMode::Shared } else { LockMode::Exclusive };
     let task_id = TaskRef::parse(&format!("T-{task}"))?;
     Some(Claim { task_id, scope: Scope::parse(path, None).ok()?, mode, active: *active })
 }
@@ -28,7 +28,7 @@ proptest! {
         let mut found = std::collections::BTreeSet::new();
         let entries = claims.iter().enumerate().map(|(index, claim)| {
             let group = usize::from(claim.task_id.as_str().as_bytes()[2]);
-            Entry::new(&claim.scope, fold, group, index).shared(claim.mode == Mode::Shared)
+            Entry::new(&claim.scope, fold, group, index).shared(claim.mode == LockMode::Shared)
         });
         let name = |at: usize| (claims[at].task_id.as_str(), folded_key(&claims[at].scope, fold), claims[at].mode);
         for (a, b) in overlapping(entries.collect(), usize::MAX) {

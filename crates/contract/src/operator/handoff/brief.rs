@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::{Handoff, HandoffRow};
 use crate::continuity::brief::TOKEN_BYTES;
 use crate::continuity::brief::fit::{Group, choose, clip, one_line};
+use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::limits;
 use crate::domain::status::Status;
 use crate::fence;
-use crate::operator::TaskRef;
 
 const RECORDED_BY: &str = "agents and users";
 /// Task names in the line about what comes next.

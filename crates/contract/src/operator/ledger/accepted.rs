@@ -2,33 +2,10 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
-use super::Row;
 use crate::domain::check::CheckSeen;
+use crate::domain::crew::row::{Accepted, CrewRow, CriterionStatus};
 use crate::operator::Code;
 use crate::operator::delta::Delta;
-use crate::operator::result::{CriterionCheck, CriterionStatus};
-use crate::shape::{NON_BLANK, Shape, document, list};
-
-document! {
-    /// Why a task is done, if no worker submitted a result.
-    #[shape(name = "operator_accepted", unknown = KeptUnlessStrict)]
-    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-    pub struct Accepted {
-        /// Who said that it is done.
-        pub by: String as NON_BLANK,
-        /// Why.
-        pub reason: String as NON_BLANK,
-        /// How each criterion was met.
-        #[optional]
-        pub acceptance_check: Vec<CriterionCheck>,
-        /// The author's checks, as writ saw them pass.
-        #[serde(default)]
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        pub checks: Vec<CheckSeen> as list!(Shape::AnyObject),
-    }
-}
 
 /// What is known when a delta says that a task is done.
 #[derive(Debug, Clone, Copy)]
@@ -79,14 +56,14 @@ impl fmt::Display for NotAccepted {
     }
 }
 
-impl Row {
-    /// Decides whether a delta makes the task done, by the rule that results are held to: every check of the author
+impl Delta {
+    /// Decides whether this delta makes the task of `row` done, by the rule that results are held to: every check of the author
     /// passed, and every criterion is met, with evidence.
-    pub fn accept(&self, delta: &Delta, evidence: DoneEvidence<'_>) -> Result<Accepted, NotAccepted> {
+    pub fn accept(&self, row: &CrewRow, evidence: DoneEvidence<'_>) -> Result<Accepted, NotAccepted> {
         if let Some(failed) = evidence.checks.iter().find(|check| !check.passed) {
             return Err(NotAccepted::CheckFailed(failed.command.join(" ")));
         }
-        let shown = delta.x_acceptance_check.clone().unwrap_or_default();
+        let shown = self.x_acceptance_check.clone().unwrap_or_default();
         for check in &shown {
             if check.status == CriterionStatus::Fail {
                 return Err(NotAccepted::CriterionFailed(check.criterion.clone()));
@@ -99,18 +76,18 @@ impl Row {
             !evidence.checks.is_empty() && evidence.checked.iter().any(|checked| checked.trim() == criterion)
         };
         let is_shown = |criterion: &str| shown.iter().any(|check| check.criterion.trim() == criterion);
-        let wanted = self.columns.acceptance_criteria.iter().flatten().map(|criterion| criterion.trim());
+        let wanted = row.columns.acceptance_criteria.iter().flatten().map(|criterion| criterion.trim());
         if let Some(missing) =
             wanted.into_iter().find(|criterion| !is_checked(criterion) && !is_shown(criterion))
         {
             return Err(NotAccepted::CriterionMissing(missing.to_owned()));
         }
-        if delta.reason.trim().is_empty() {
+        if self.reason.trim().is_empty() {
             return Err(NotAccepted::NoReason);
         }
         Ok(Accepted {
             by: evidence.by.to_owned(),
-            reason: delta.reason.clone(),
+            reason: self.reason.clone(),
             acceptance_check: shown,
             checks: evidence.checks.to_vec(),
         })

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{DeltaOptions, Ignored, KIND, Ledger, Row};
+use super::{DeltaOptions, Ignored, KIND, Ledger};
 use crate::digest;
+use crate::domain::crew::row::CrewRow;
+use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::status::Status;
+use crate::domain::time::Timestamp;
 use crate::operator::delta::{Delta, Intent};
-use crate::operator::ids::{TaskRef, parse_utc};
 use crate::operator::report::Report;
 use crate::operator::rules::Rule;
 use crate::verdict::Verdict;
@@ -14,7 +16,7 @@ use crate::verdict::Verdict;
 /// The pending changes. Dropping it discards them.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
-    rows: BTreeMap<TaskRef, Row>,
+    rows: BTreeMap<TaskRef, CrewRow>,
     applied: BTreeMap<String, Option<String>>,
     steps: u64,
     ignored: Vec<Ignored>,
@@ -100,7 +102,7 @@ impl Draft {
         if delta.delta_id.trim().is_empty() {
             return Err(Fault::new(Rule::ItemField, "delta_id", "must not be blank"));
         }
-        if delta.last_heartbeat_at.as_deref().is_some_and(|time| parse_utc(time).is_none()) {
+        if delta.last_heartbeat_at.as_deref().is_some_and(|time| Timestamp::parse_utc(time).is_none()) {
             return Err(Fault::new(Rule::Timestamp, "last_heartbeat_at", "must be a real time in UTC"));
         }
         // A delta with a number too large to be hashed has no digest, like an imported id.
@@ -151,7 +153,7 @@ impl Draft {
         Ok(())
     }
 
-    fn check_dependencies(&self, ledger: &Ledger, row: &Row, delta: &Delta) -> Result<(), Fault> {
+    fn check_dependencies(&self, ledger: &Ledger, row: &CrewRow, delta: &Delta) -> Result<(), Fault> {
         let status = |task_id: &TaskRef| {
             self.rows.get(task_id).or_else(|| ledger.rows.get(task_id)).map(|row| row.status)
         };
@@ -162,7 +164,7 @@ impl Draft {
     }
 }
 
-fn check_version(row: Option<&Row>, delta: &Delta, options: DeltaOptions) -> Result<(), Fault> {
+fn check_version(row: Option<&CrewRow>, delta: &Delta, options: DeltaOptions) -> Result<(), Fault> {
     let found = row.map_or(-1, |row| signed(row.version));
     match delta.x_expected_version {
         Some(expected) if expected != found => {
@@ -179,13 +181,13 @@ fn check_version(row: Option<&Row>, delta: &Delta, options: DeltaOptions) -> Res
 }
 
 /// Creates a row. A new row must be `todo`.
-fn created(delta: &Delta) -> Result<Row, Fault> {
+fn created(delta: &Delta) -> Result<CrewRow, Fault> {
     if delta.status != Status::Todo || delta.x_intent == Some(Intent::Update) {
         let message = format!("{} is not in the ledger, and the delta does not create it", delta.task_id);
         return Err(Fault::new(Rule::BaseRowMissing, "task_id", message));
     }
     let columns = delta.x_row.clone().unwrap_or_default();
-    let mut row = Row {
+    let mut row = CrewRow {
         status: delta.status,
         owner: String::new(),
         reason: String::new(),
@@ -203,7 +205,7 @@ fn created(delta: &Delta) -> Result<Row, Fault> {
     Ok(row)
 }
 
-fn check_step(row: &Row, delta: &Delta) -> Result<(), Fault> {
+fn check_step(row: &CrewRow, delta: &Delta) -> Result<(), Fault> {
     if delta.x_intent == Some(Intent::Create) {
         let message = format!("{} is already in the ledger", delta.task_id);
         return Err(Fault::new(Rule::CreateExists, "x_intent", message));
@@ -219,7 +221,7 @@ fn check_step(row: &Row, delta: &Delta) -> Result<(), Fault> {
     Ok(())
 }
 
-fn changed(row: &Row, delta: &Delta) -> Row {
+fn changed(row: &CrewRow, delta: &Delta) -> CrewRow {
     let mut next = row.clone();
     next.version = row.version.saturating_add(1);
     if delta.status == Status::Blocked && row.status != Status::Blocked {
@@ -235,13 +237,13 @@ fn changed(row: &Row, delta: &Delta) -> Row {
 }
 
 /// The last delta wins; fields that it does not set stay, and a heartbeat never moves back.
-fn write(row: &mut Row, delta: &Delta) {
+fn write(row: &mut CrewRow, delta: &Delta) {
     row.status = delta.status;
     row.owner.clone_from(&delta.owner);
     row.reason.clone_from(&delta.reason);
     row.timed_out = delta.timed_out.or(row.timed_out);
     row.retry_after_ms = delta.retry_after_ms.or(row.retry_after_ms);
-    let time = |text: &Option<String>| text.as_deref().and_then(parse_utc);
+    let time = |text: &Option<String>| text.as_deref().and_then(Timestamp::parse_utc);
     if time(&delta.last_heartbeat_at) > time(&row.last_heartbeat_at) {
         row.last_heartbeat_at.clone_from(&delta.last_heartbeat_at);
     }

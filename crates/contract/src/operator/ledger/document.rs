@@ -4,11 +4,10 @@ use serde_json::json;
 
 use super::{DeltaOptions, KIND, Ledger, apply_deltas};
 use crate::operator::delta::Delta;
-use crate::operator::document::{self, NUMBER};
 use crate::operator::options::Options;
 use crate::operator::report::Report;
-use crate::operator::trust;
-use crate::shape::{Described, Object, Unknown, optional, required};
+use crate::operator::{document, trust};
+use crate::shape::{Described, NUMBER, Object, Unknown, optional, required};
 use crate::verdict::Verdict;
 
 /// Validates `{base, streams}` and answers with the resulting ledger.

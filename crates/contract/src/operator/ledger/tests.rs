@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::domain::status::Status;
 use crate::operator::delta::Intent;
 
 /// Deltas that can mostly be applied: few tasks, few ids, every state.

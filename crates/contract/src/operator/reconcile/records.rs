@@ -6,11 +6,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::issue::{Issue, IssueRule};
+use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::limits;
 use crate::domain::status::Status;
 use crate::domain::time::Timestamp;
 use crate::operator::document::objects;
-use crate::operator::ids::{TaskRef, parse_utc};
 use crate::operator::locks::{self, ParsedLock};
 use crate::operator::options::Options;
 use crate::operator::result;
@@ -211,6 +211,8 @@ fn heartbeat(value: Option<&Value>) -> Heartbeat {
     match value {
         None => Heartbeat::Absent,
         Some(Value::Null) => Heartbeat::Null,
-        Some(value) => value.as_str().and_then(parse_utc).map_or(Heartbeat::Unreadable, Heartbeat::At),
+        Some(value) => {
+            value.as_str().and_then(Timestamp::parse_utc).map_or(Heartbeat::Unreadable, Heartbeat::At)
+        }
     }
 }

@@ -1,10 +1,11 @@
 use super::*;
 use crate::domain::attempt::{CostBasis, Limited, NewAttempt};
+use crate::domain::executor::ExecutorName;
 use crate::domain::id::Id;
+use crate::domain::plan::Alternative;
+use crate::domain::plan::policy::TaskPolicy;
 use crate::domain::run::Owner;
 use crate::domain::time::Timestamp;
-use crate::plan::policy::TaskPolicy;
-use crate::plan::{Alternative, ExecutorName};
 
 fn next_choice(spec: &PlanTask, attempts: &[Attempt]) -> Option<Choice> {
     standing(spec, attempts).choice

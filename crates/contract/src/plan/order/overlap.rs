@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::graph::Graph;
+use crate::domain::plan::Plan;
 use crate::domain::scope::Scope;
-use crate::plan::Plan;
 
 /// Pairs that are looked for. A plan with more of them is not read to its end.
 const PAIRS_MAX: usize = 1000;

@@ -1,10 +1,12 @@
 //! What a plan says about failures and silence.
 
-use super::super::executor::{self, ExecutorName, GivenFields, KnownExecutor};
-use super::super::policy::{HeartbeatPolicy, TaskPolicy};
+use super::super::executor::{self, GivenFields, KnownExecutor};
 use super::super::shapes::{AfterFailure, Command, FailureKind, Length, OnSilence, RawAlternative};
-use super::super::{Alternative, PlanTask};
-use crate::aop::task::{FallbackTrigger, OnFailure, OnHeartbeatFailure};
+use crate::domain::executor::ExecutorName;
+use crate::domain::plan::policy::{
+    FallbackTrigger, HeartbeatPolicy, OnFailure, OnHeartbeatFailure, TaskPolicy,
+};
+use crate::domain::plan::{Alternative, PlanTask};
 use crate::finding::Findings;
 
 /// What a task with a heartbeat and a rule for failures means.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::plan::PlanTask;
+use crate::domain::plan::PlanTask;
 
 fn settled(writes: &[&str], workspace: &str) -> Result<Vec<String>, Vec<String>> {
     let scopes = writes.iter().map(|text| Scope::parse(text, None).unwrap()).collect();

@@ -1,12 +1,13 @@
 use serde_json::json;
 
 use super::*;
-use crate::aop::task::FallbackTrigger;
 use crate::domain::attempt::{AttemptState, NewAttempt, Outcome};
+use crate::domain::executor::ExecutorName;
 use crate::domain::id::Id;
+use crate::domain::plan::Alternative;
+use crate::domain::plan::policy::FallbackTrigger;
 use crate::domain::run::Owner;
 use crate::domain::time::Timestamp;
-use crate::plan::{Alternative, ExecutorName};
 
 fn upgrades() -> Upgrades {
     let mut upgrades = Upgrades::default();

@@ -12,8 +12,9 @@ use serde_json::{Map, Value, json};
 
 use super::of;
 use crate::conformance::{File, cases};
+use crate::domain::executor::ExecutorName;
 use crate::json::strict;
-use crate::plan::{CommandUse, ExecutorName, KnownExecutor, PromptUse};
+use crate::plan::{CommandUse, KnownExecutor, PromptUse};
 use crate::validate::{Kind, Options, validate};
 
 fn vectors() -> PathBuf {
@@ -378,7 +379,7 @@ fn published_schemas_change_only_on_purpose() {
     council strict df82bf0b8f74d907
     continuity lenient a9419f7efb8fec26
     continuity strict 0fb8b27b0daec296
-    plan lenient abd5d0283a342f9b
-    plan strict abd5d0283a342f9b
+    plan lenient d336013b5e436dc6
+    plan strict d336013b5e436dc6
     ");
 }

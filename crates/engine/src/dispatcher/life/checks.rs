@@ -3,7 +3,7 @@
 use contract::domain::check::CheckSeen;
 use contract::domain::checkpoint::{self, Recovery};
 use contract::domain::limits;
-use contract::plan::PlanTask;
+use contract::domain::plan::PlanTask;
 
 use super::{AttemptStep, started};
 use crate::dispatcher::engine_run::EngineRun;

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use contract::aop::Code;
-use contract::aop::response::FinalSignal;
 use contract::domain::attempt::{Attempt, AttemptState, Outcome};
 use contract::domain::crew::budget::Delegated;
-use contract::domain::report::CheckpointSeen;
+use contract::domain::report::{CheckpointSeen, FinalSignal};
 use contract::domain::status::Status;
 use contract::plan::choice::{Choice, GivenUp, standing};
 use ops::run::journal::Entry;

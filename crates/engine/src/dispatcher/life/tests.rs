@@ -1,9 +1,9 @@
 use contract::domain::attempt::AttemptState;
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::checkpoint::{Checkpoint, Recovery};
+use contract::domain::plan::PlanTask;
 use contract::domain::rollback::Counts;
 use contract::domain::status::Status;
-use contract::plan::PlanTask;
 use contract::plan::choice::{Choice, GivenUp};
 use ops::run::journal::Entry;
 

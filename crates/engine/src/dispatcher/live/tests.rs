@@ -1,5 +1,4 @@
-use contract::aop::task::OnHeartbeatFailure;
-use contract::plan::policy::HeartbeatPolicy;
+use contract::domain::plan::policy::{HeartbeatPolicy, OnHeartbeatFailure};
 use contract::secrets::Hidden;
 
 use super::*;

@@ -1,4 +1,4 @@
-use contract::aop::task::FallbackTrigger;
+use contract::domain::plan::policy::FallbackTrigger;
 use contract::plan::choice::GivenUp;
 
 use super::*;

@@ -1,5 +1,6 @@
+use contract::domain::executor::ExecutorName;
 use contract::domain::money::MicroUsd;
-use contract::plan::{ExecutorName, PlanTask};
+use contract::domain::plan::PlanTask;
 use serde_json::json;
 
 use super::*;

@@ -1,5 +1,5 @@
+use contract::domain::plan::PlanTask;
 use contract::domain::policy::Policy;
-use contract::plan::PlanTask;
 use serde_json::json;
 
 use crate::pipeline::layer::{Handed, RunFacts};

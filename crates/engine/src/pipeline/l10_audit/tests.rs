@@ -1,7 +1,7 @@
 use contract::aocl::Bundle;
 use contract::domain::attempt::Attempt;
+use contract::domain::plan::PlanTask;
 use contract::domain::task::Task;
-use contract::plan::PlanTask;
 use serde_json::json;
 
 use super::*;

@@ -1,7 +1,7 @@
 use contract::aee::{Draft, Envelope};
+use contract::domain::plan::PlanTask;
 use contract::domain::policy::Policy;
 use contract::json::Map;
-use contract::plan::PlanTask;
 
 use super::*;
 use crate::pipeline::layer::Handed;

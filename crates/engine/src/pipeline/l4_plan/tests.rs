@@ -1,6 +1,6 @@
+use contract::domain::plan::PlanTask;
 use contract::domain::policy::Policy;
 use contract::domain::priority::Priority;
-use contract::plan::PlanTask;
 use serde_json::json;
 
 use super::*;

@@ -1,9 +1,9 @@
 use contract::aocl::Bundle;
 use contract::domain::attempt::AttemptState;
 use contract::domain::check::{Check, CheckSeen, Expects};
+use contract::domain::plan::PlanTask;
 use contract::domain::run::NewRun;
 use contract::domain::scope::Scope;
-use contract::plan::PlanTask;
 use serde_json::json;
 
 use super::*;

@@ -1,6 +1,6 @@
 use contract::aocl::Bundle;
 use contract::aop::needs::Judged;
-use contract::plan::PlanTask;
+use contract::domain::plan::PlanTask;
 use serde_json::json;
 
 use super::*;

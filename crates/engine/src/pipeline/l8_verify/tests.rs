@@ -187,7 +187,7 @@ fn findings_and_checkpoints_are_recorded_and_decide_nothing() {
     let point = CheckpointSeen {
         checkpoint_id: "C-1".to_owned(),
         phase_id: "P".to_owned(),
-        status: contract::aop::task::CheckpointStatus::Pass,
+        status: contract::domain::report::CheckpointStatus::Pass,
         problem: None,
     };
     let checks = [seen(true)];

@@ -1,4 +1,4 @@
-use contract::plan::PlanTask;
+use contract::domain::plan::PlanTask;
 
 use super::*;
 use crate::pipeline::layer::{Fetched, LeaveFacts};

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use contract::domain::crew::lock::{Held, admit, lease, obstacle};
+use contract::domain::crew::lock::{Held, LockMode, admit, lease, obstacle};
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::id::Id;
 use contract::domain::run::RunId;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::domain::task::TaskId;
 use contract::domain::time::{BootTime, Now, Timestamp};
+use contract::operator::Delta;
 use contract::operator::ledger::{DeltaOptions, Ledger};
-use contract::operator::{Delta, Mode, TaskRef};
 use engine::scheduler::{Board, Slot, Step};
 
 use super::dice::Dice;
@@ -173,7 +174,7 @@ impl Plane {
         }
         let scope = Scope::parse(dice.pick(&SCOPES), None).unwrap();
         let holder = stranger_id(self.strangers);
-        let wanted = [(scope.clone(), Mode::Exclusive)];
+        let wanted = [(scope.clone(), LockMode::Exclusive)];
         if obstacle(&holder, &wanted, &self.locks, false).is_none() {
             self.strangers += 1;
             let lock = self.grant(holder, &TaskRef::parse("T-1").unwrap(), scope);
@@ -205,7 +206,7 @@ impl Plane {
     }
 
     fn give_out(&mut self, dice: &mut Dice, task: usize) {
-        let wanted = [(self.scopes[task].clone(), Mode::Exclusive)];
+        let wanted = [(self.scopes[task].clone(), LockMode::Exclusive)];
         let in_the_way = obstacle(&self.ids[task], &wanted, &self.locks, false);
         assert!(in_the_way.is_none(), "the scheduler starts what is locked: {in_the_way:?}");
         assert!(self.not_before_ms[task] <= self.now.boot.millis, "a retry was started too early");
@@ -233,7 +234,7 @@ impl Plane {
             workspace: WORKSPACE.to_owned(),
             place: scope.clone(),
             scope,
-            mode: Mode::Exclusive,
+            mode: LockMode::Exclusive,
             active: true,
             timeout_ms: u64::try_from(TIMEOUT.as_millis()).unwrap(),
             lease: lease(&self.now, TIMEOUT),

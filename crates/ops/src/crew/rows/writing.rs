@@ -1,14 +1,15 @@
 //! Writes one row to the store. Its task is created if it is new, and moves with the row.
 
 use contract::domain::change::Change;
-use contract::domain::crew::spec::spec_of;
+use contract::domain::crew::lock::LockRefusal;
+use contract::domain::crew::row::CrewRow;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::{AppliedDelta, CrewChange, number_of, unnumbered};
 use contract::domain::id::mint;
 use contract::domain::status::Status;
 use contract::domain::task::{Command, PlanPart, Rules, Task};
-use contract::operator::fencing::Refused;
-use contract::operator::ledger::Row;
-use contract::operator::{Code, TaskRef};
+use contract::operator::Code;
+use contract::operator::ledger::spec_of;
 
 use super::{TransitionContext, about};
 use crate::crew::blockers::settle_blocker;
@@ -77,12 +78,12 @@ fn create(
     work: &mut EventWriter<'_, '_>,
     state: &LedgerState,
     reference: &TaskRef,
-    row: &Row,
+    row: &CrewRow,
 ) -> Result<Task> {
     let number = number_of(reference)
         .unwrap_or_else(|| unnumbered(state.tasks.keys().filter(|other| number_of(other).is_none()).count()));
     let spec = spec_of(reference, &row.columns, &state.run.asked.workspace)
-        .map_err(|fault| refused(Refused::Scope(fault)))?;
+        .map_err(|fault| refused(LockRefusal::Scope(fault)))?;
     let needed = row.dependencies().iter().filter_map(|needed| state.tasks.get(needed));
     let mut depends_on: Vec<_> = needed.map(|task| task.id.clone()).collect();
     depends_on.sort();

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use contract::domain::confinement::{GitUse, NetworkUse, SandboxMode};
 use contract::domain::pins::{self, Digests, Role};
+use contract::domain::plan::PlanTask;
 use contract::domain::scope::Scope;
-use contract::plan::PlanTask;
 
 use super::Warning;
 

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use contract::domain::crew::Ended;
 use contract::domain::crew::approval::{ApprovalState, Filed};
 use contract::domain::crew::budget::Amount;
-use contract::domain::crew::handoff::{
-    Carried, CarriedApproval, CarriedAssignment, CarriedLine, CarriedResult, CarriedWorklog, RunPart,
-};
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::task::{Task, TaskId};
 use contract::json::json;
-use contract::operator::TaskRef;
+use contract::operator::handoff::bundle::{
+    Carried, CarriedApproval, CarriedAssignment, CarriedLine, CarriedResult, CarriedWorklog, RunPart,
+};
 use store::Tx;
 
 use crate::crew::ledger_state::LedgerState;

@@ -1,7 +1,7 @@
 //! A bundle of a run that is already in this store: the same state changes nothing, another one is refused.
 
-use contract::domain::crew::handoff::{Bundle, difference};
 use contract::domain::run::RunId;
+use contract::operator::handoff::bundle::{Bundle, difference};
 use contract::operator::{Code, Handoff};
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! The fencing tokens of an imported run: none may be in use in this store.
 
-use contract::domain::crew::handoff::Bundle;
 use contract::domain::run::RunId;
+use contract::operator::handoff::bundle::Bundle;
 
 use crate::error::Result;
 use crate::record::EventWriter;

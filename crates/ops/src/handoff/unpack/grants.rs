@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::budget::Amount;
-use contract::domain::crew::handoff::{CarriedAssignment, lease_left};
-use contract::domain::crew::lock::{Grant, Wanted};
+use contract::domain::crew::lock::{Grant, LockMode, Wanted};
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::domain::task::TaskId;
 use contract::json::Value;
-use contract::operator::{Code, Lock, Mode, Options, read_assignment};
+use contract::operator::handoff::bundle::{CarriedAssignment, lease_left};
+use contract::operator::{Code, Lock, Options, read_assignment};
 
 use super::{Unpacking, heard};
 use crate::crew::conditions::checks_of;
@@ -55,7 +55,7 @@ impl Unpacking<'_> {
         let mut scopes = Vec::new();
         for lock in locks {
             let scope = self.real(&lock.resource)?;
-            scopes.push(Wanted { scope, mode: lock.x_mode.unwrap_or(Mode::Exclusive) });
+            scopes.push(Wanted { scope, mode: lock.x_mode.unwrap_or(LockMode::Exclusive) });
         }
         scopes.sort();
         let run = crate::run::required(work.tx, &self.run_id)?;

@@ -2,10 +2,10 @@
 
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::approval::{Approval, ApprovalState};
-use contract::domain::crew::handoff::CarriedApproval;
 use contract::domain::id::mint;
 use contract::domain::task::TaskId;
 use contract::domain::time::Lease;
+use contract::operator::handoff::bundle::CarriedApproval;
 
 use super::Unpacking;
 use crate::error::Result;

@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contract::domain::change::Change;
-use contract::domain::crew::handoff::CarriedRow;
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::{CrewChange, number_of, unnumbered};
 use contract::domain::id::mint;
 use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, TaskId};
 use contract::domain::text::counted;
 use contract::domain::time::{BootTime, Now, Timestamp};
+use contract::operator::Code;
 use contract::operator::handoff::HandoffRow;
-use contract::operator::{Code, TaskRef};
+use contract::operator::handoff::bundle::CarriedRow;
 
 use super::{Unpacking, heard};
 use crate::crew::denial::deny;

@@ -36,8 +36,11 @@ impl Unpacking<'_> {
             let task_id = self.task(&blocker.task_id)?;
             let run_id = self.run_id.clone();
             let message = format!("{} is blocked: {}", blocker.task_id, blocker.code);
-            let raised =
-                CrewChange::BlockerRaised { run_id, task_id: task_id.clone(), blocker: blocker.clone() };
+            let raised = CrewChange::BlockerRaised {
+                run_id,
+                task_id: task_id.clone(),
+                blocker: blocker.clone().into(),
+            };
             self.say(work, Some(task_id), &message, raised)?;
         }
         Ok(())

@@ -1,10 +1,10 @@
 //! The attempts of a run that is canceled after its engine died.
 
 use contract::aop::Code;
-use contract::aop::response::FinalSignal;
 use contract::domain::attempt::{Attempt, AttemptState, Outcome, Taken};
 use contract::domain::change::Change;
 use contract::domain::crew::budget::Spent;
+use contract::domain::report::FinalSignal;
 use contract::domain::run::Run;
 
 use crate::error::Result;

@@ -1,10 +1,10 @@
 //! What follows a change of priority, for the answer: from when on it counts, and with which model.
 
+use contract::domain::plan::PlanTask;
 use contract::domain::priority::Priority;
 use contract::domain::run::Run;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
-use contract::plan::PlanTask;
 use contract::plan::upgrade::{NotUpgraded, Upgrades, upgrade};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -4,14 +4,14 @@ use contract::domain::attempt::{Dispatch, NewAttempt, Outcome};
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::budget::Spent;
-use contract::domain::crew::lock::Wanted;
+use contract::domain::crew::lock::{LockMode, Wanted};
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::{Ended, reference_of};
 use contract::domain::limits;
 use contract::domain::rollback::Stage;
 use contract::domain::run::Run;
 use contract::domain::scope::Scope;
 use contract::domain::task::{Task, TaskId};
-use contract::operator::{Mode, TaskRef};
 
 use super::Entry;
 use crate::crew::Obstacle;
@@ -147,7 +147,7 @@ fn reference(task: &Task) -> TaskRef {
 }
 
 fn lock_request<'a>(run: &'a Run, task: &'a Task, reference: &'a TaskRef, wants: &Wants) -> LockRequest<'a> {
-    let wanted = |scope: &Scope| Wanted { scope: scope.clone(), mode: Mode::Exclusive };
+    let wanted = |scope: &Scope| Wanted { scope: scope.clone(), mode: LockMode::Exclusive };
     LockRequest {
         run,
         task,

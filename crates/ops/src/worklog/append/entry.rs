@@ -1,9 +1,9 @@
 //! The entry that a caller sends, completed and checked on its own.
 
+use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::worklog::Line;
 use contract::domain::time::Timestamp;
-use contract::operator::ids::parse_utc;
-use contract::operator::{Code, Options, TaskRef, validate_worklog_entry};
+use contract::operator::{Code, Options, validate_worklog_entry};
 use serde_json::{Value, json};
 
 use crate::crew::denial::{denied, deny};
@@ -25,7 +25,8 @@ pub(super) fn whole(
         return Err(deny(Code::SchemaInvalid, "not_an_object", "an entry must be an object"));
     };
     let last: Value = last.and_then(|last| serde_json::from_str(&last.text).ok()).unwrap_or_default();
-    let latest = last["timestamp"].as_str().and_then(parse_utc).unwrap_or(Timestamp::from_millis(0));
+    let latest =
+        last["timestamp"].as_str().and_then(Timestamp::parse_utc).unwrap_or(Timestamp::from_millis(0));
     let fill = [
         ("timestamp", json!(work.now.at.max(latest))),
         ("run_id", json!(run_id)),

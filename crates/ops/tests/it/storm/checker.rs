@@ -5,13 +5,12 @@ use std::path::Path;
 
 use contract::domain::change::Change;
 use contract::domain::crew::budget::{Amount, Purse};
-use contract::domain::crew::lock::{Grant, place};
+use contract::domain::crew::lock::{Grant, LockMode, place};
 use contract::domain::crew::{CrewChange, Ended};
 use contract::domain::scope::Scope;
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::TaskId;
 use contract::domain::time::Clock;
-use contract::operator::Mode;
 use ops::ledger;
 use store::{Event, EventFilter, Store};
 
@@ -44,7 +43,7 @@ struct Checker {
 
 struct Live {
     task_id: TaskId,
-    places: Vec<(Scope, Mode)>,
+    places: Vec<(Scope, LockMode)>,
 }
 
 pub(super) fn check(directory: &Path, run: &str) -> Told {
@@ -149,7 +148,7 @@ impl Checker {
         self.told.grants += 1;
         assert!(grant.token > self.last_token, "event {at}: tokens only grow");
         self.last_token = grant.token;
-        let places: Vec<(Scope, Mode)> = grant
+        let places: Vec<(Scope, LockMode)> = grant
             .scopes
             .iter()
             .map(|wanted| (place(&grant.workspace, &wanted.scope).unwrap(), wanted.mode))
@@ -157,7 +156,7 @@ impl Checker {
         for (token, live) in self.live.iter().filter(|(_, live)| live.task_id != grant.task_id) {
             for (held, held_mode) in &live.places {
                 for (wanted, mode) in &places {
-                    let shared = *mode == Mode::Shared && *held_mode == Mode::Shared;
+                    let shared = *mode == LockMode::Shared && *held_mode == LockMode::Shared;
                     let apart = shared || !held.overlaps(wanted);
                     assert!(apart, "event {at}: {wanted} was granted while {token} held {held}");
                 }

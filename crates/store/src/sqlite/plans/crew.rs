@@ -2,7 +2,8 @@
 
 use contract::domain::crew::approval::Approval;
 use contract::domain::crew::budget::Amount;
-use contract::domain::crew::lock::{Grant, Wanted};
+use contract::domain::crew::lock::{Grant, LockMode, Wanted};
+use contract::domain::crew::row::CrewRow;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::crew::worklog::Line;
 use contract::domain::crew::{AppliedDelta, CrewChange, Ended, reference_of};
@@ -10,13 +11,12 @@ use contract::domain::id::Id;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::domain::time::{Lease, Now};
-use contract::operator::ledger::Row;
-use contract::operator::{Blocker, Code, Mode};
+use contract::operator::{Blocker, Code};
 use serde_json::json;
 
 pub(super) fn one_of_each(now: &Now) -> Vec<CrewChange> {
     let lease = Lease::starting(now, std::time::Duration::ZERO);
-    let row: Row = serde_json::from_value(json!({"status": Status::Done})).unwrap();
+    let row: CrewRow = serde_json::from_value(json!({"status": Status::Done})).unwrap();
     let delta = AppliedDelta { delta_id: "d".to_owned(), digest: None };
     let grant = Grant {
         token: 1,
@@ -24,7 +24,7 @@ pub(super) fn one_of_each(now: &Now) -> Vec<CrewChange> {
         task_id: Id::from_bits(2),
         reference: reference_of(1),
         workspace: "/w".to_owned(),
-        scopes: vec![Wanted { scope: Scope::parse("src", None).unwrap(), mode: Mode::Exclusive }],
+        scopes: vec![Wanted { scope: Scope::parse("src", None).unwrap(), mode: LockMode::Exclusive }],
         timeout_ms: 1,
         lease: lease.clone(),
         holder: None,
@@ -62,7 +62,11 @@ pub(super) fn one_of_each(now: &Now) -> Vec<CrewChange> {
     changes.extend(on_the_way());
     changes.extend(at_the_end());
     let (run_id, task_id) = (Id::from_bits(1), Id::from_bits(2));
-    changes.push(CrewChange::BlockerRaised { run_id: run_id.clone(), task_id: task_id.clone(), blocker });
+    changes.push(CrewChange::BlockerRaised {
+        run_id: run_id.clone(),
+        task_id: task_id.clone(),
+        blocker: blocker.into(),
+    });
     changes.push(CrewChange::BlockerCleared { run_id, task_id });
     changes.extend(handed_over());
     changes

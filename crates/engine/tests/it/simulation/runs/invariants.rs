@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use contract::domain::attempt::{Attempt, AttemptState};
 use contract::domain::crew::budget::Amount;
+use contract::domain::plan::PlanTask;
 use contract::domain::run::RunId;
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::Task;
-use contract::plan::PlanTask;
 use ops::Context;
 use ops::run::show::by_id;
 

@@ -1,9 +1,11 @@
 //! A random plan. Its commands say which child the simulation has to start.
 
 use contract::domain::check::{Check, Expects};
+use contract::domain::executor::ExecutorName;
 use contract::domain::money::MicroUsd;
+use contract::domain::plan::{Budget, Plan, PlanTask};
 use contract::domain::scope::Scope;
-use contract::plan::{Budget, ExecutorName, Plan, PlanTask, order};
+use contract::plan::order;
 
 use crate::simulation::dice::Dice;
 

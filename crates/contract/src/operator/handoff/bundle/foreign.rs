@@ -8,16 +8,17 @@ use serde_json::{Value, json};
 
 use super::{Bundle, Carried, CarriedAssignment, CarriedRow, Fault, RunPart};
 use crate::domain::crew::budget::Amount;
-use crate::domain::crew::spec::spec_of;
+use crate::domain::crew::lock::LockMode;
+use crate::domain::crew::row::{Accepted, CrewColumns, CrewRow};
+use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::run::RunState;
 use crate::domain::scope::{Scope, ScopeFault};
 use crate::domain::status::{Evidence, Status};
+use crate::domain::time::Timestamp;
 use crate::json::Map;
-use crate::operator::delta::Columns;
 use crate::operator::handoff::{AcceptanceTarget, Dependency, Handoff, HandoffRow};
-use crate::operator::ids::parse_utc;
-use crate::operator::ledger::{Accepted, Row};
-use crate::operator::{Blocker, Code, Lock, Mode, SCHEMA_VERSION, TaskRef};
+use crate::operator::ledger::spec_of;
+use crate::operator::{Blocker, Code, Lock, SCHEMA_VERSION};
 
 /// The fields of a bundle that only `writ handoff export` writes.
 const OWN_FIELDS: &[&str] =
@@ -198,7 +199,7 @@ impl Draft<'_> {
                 task_id: lock.task_id.clone(),
                 resource: resource.to_string(),
                 active: true,
-                x_mode: Some(lock.x_mode.unwrap_or(Mode::Exclusive)),
+                x_mode: Some(lock.x_mode.unwrap_or(LockMode::Exclusive)),
                 x_fencing_token: tokens.get(&lock.task_id).copied(),
                 extra: Map::from_iter([("x_timeout_ms".to_owned(), json!(timeout_ms))]),
             });
@@ -230,8 +231,8 @@ impl Draft<'_> {
         let path = format!("$.ledger[{index}]");
         let columns = self.columns(row);
         // In the form in which the store prints times.
-        let heard = row.last_heartbeat_at.as_deref().and_then(parse_utc).map(|at| at.to_string());
-        let mut x_row = Row {
+        let heard = row.last_heartbeat_at.as_deref().and_then(Timestamp::parse_utc).map(|at| at.to_string());
+        let mut x_row = CrewRow {
             status: row.status,
             owner: row.owner.clone(),
             reason,
@@ -283,14 +284,14 @@ impl Draft<'_> {
         Ok((shown, carried))
     }
 
-    fn columns(&self, row: &HandoffRow) -> Columns {
+    fn columns(&self, row: &HandoffRow) -> CrewColumns {
         let own = row.dependencies.iter().flatten().cloned();
         let pairs = self.handoff.dependencies.iter().filter(|pair| pair.task_id == row.task_id);
         let pairs = pairs.map(|pair| pair.depends_on_task_id.clone());
         let needed: BTreeSet<TaskRef> = own.chain(pairs).collect();
         let targets = self.handoff.acceptance_targets.iter().filter(|target| target.task_id == row.task_id);
         let criteria: Vec<String> = targets.flat_map(|target| target.criteria.clone()).collect();
-        Columns {
+        CrewColumns {
             title: Some(row.title.clone()),
             kind: None,
             dependencies: Some(needed.into_iter().collect()),
@@ -306,7 +307,7 @@ impl Draft<'_> {
     fn assignment(
         &mut self,
         row: &HandoffRow,
-        columns: &Columns,
+        columns: &CrewColumns,
         locks: &[Lock],
     ) -> Result<CarriedAssignment, Fault> {
         let own: Vec<&Lock> = locks.iter().filter(|lock| lock.task_id == row.task_id).collect();

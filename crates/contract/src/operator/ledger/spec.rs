@@ -1,12 +1,12 @@
 //! The task behind a ledger row that came without a plan.
 
+use crate::domain::crew::row::CrewColumns;
+use crate::domain::crew::task_ref::TaskRef;
+use crate::domain::plan::PlanTask;
 use crate::domain::scope::{Scope, ScopeFault};
-use crate::operator::TaskRef;
-use crate::operator::delta::Columns;
-use crate::plan::PlanTask;
 
 /// What the row's columns say, as a task of a plan. A worker does it, so it has no command.
-pub fn spec_of(reference: &TaskRef, columns: &Columns, workspace: &str) -> Result<PlanTask, ScopeFault> {
+pub fn spec_of(reference: &TaskRef, columns: &CrewColumns, workspace: &str) -> Result<PlanTask, ScopeFault> {
     let mut spec = PlanTask::minimal(reference.as_str());
     spec.command = Vec::new();
     spec.title = columns.title.clone().unwrap_or_else(|| reference.to_string());

@@ -1,7 +1,7 @@
 use serde_json::json;
 
-use super::*;
 use crate::domain::time::BootTime;
+use crate::operator::handoff::bundle::*;
 
 fn now() -> Now {
     let at = Timestamp::parse("2026-01-01T00:01:00Z").unwrap();

@@ -2,6 +2,8 @@ use serde_json::json;
 
 use super::*;
 use crate::domain::limits;
+use crate::domain::report::{ArtifactSeen, ArtifactStatus, CheckpointSeen, CheckpointStatus, Difference};
+use crate::domain::time::Timestamp;
 
 fn response(fields: serde_json::Value) -> Response {
     let mut response = json!({
@@ -15,7 +17,7 @@ fn response(fields: serde_json::Value) -> Response {
 }
 
 fn report(fields: serde_json::Value) -> Report {
-    Report::of(response(fields)).bounded(&|text| text.replace("secret", "*"))
+    report_of(response(fields)).bounded(&|text| text.replace("secret", "*"))
 }
 
 fn artifact(fields: serde_json::Value) -> Report {
@@ -26,7 +28,7 @@ fn artifact(fields: serde_json::Value) -> Report {
 
 fn found(mut report: Report, seen: ArtifactSeen) -> Vec<String> {
     report.output_artifacts[0].seen = Some(seen);
-    report.compare(&Known::default(), &[]);
+    compare(&mut report, &KnownOfAttempt::default(), &[]);
     report.findings.iter().map(Difference::told).collect()
 }
 
@@ -114,7 +116,7 @@ fn a_checkpoint_result_that_writ_did_not_see_is_a_finding() {
     };
     let said = |word: &str, own: &[CheckpointSeen]| {
         let mut report = report(json!({"checkpoint_results": [{"checkpoint_id": "C", "status": word}]}));
-        report.compare(&Known::default(), own);
+        compare(&mut report, &KnownOfAttempt::default(), own);
         report.findings.iter().map(Difference::told).collect::<Vec<_>>()
     };
     let pass = [own(CheckpointStatus::Pass, None)];
@@ -139,7 +141,7 @@ fn claimed_times_may_differ_as_clocks_do_and_no_more() {
         let timing = report.timing.as_mut().unwrap();
         timing.seen_started_at = Some(at("2026-01-01T12:00:00Z"));
         timing.seen_ended_at = Some(at("2026-01-01T12:00:10Z"));
-        report.compare(&Known::default(), &[]);
+        compare(&mut report, &KnownOfAttempt::default(), &[]);
         report.findings.iter().map(|found| found.what.clone()).collect::<Vec<_>>()
     };
     assert!(said("2026-01-01T11:59:40Z", "2026-01-01T12:00:30Z", 11).is_empty());
@@ -153,7 +155,7 @@ fn claimed_times_may_differ_as_clocks_do_and_no_more() {
 fn another_model_than_the_one_asked_for_is_a_finding() {
     let told = |asked: &str| {
         let mut report = report(json!({"agent": {"name": "e", "provider": "OTHER", "model": "big-2026"}}));
-        report.compare(&Known { model: Some(asked), ..Known::default() }, &[]);
+        compare(&mut report, &KnownOfAttempt { model: Some(asked), ..KnownOfAttempt::default() }, &[]);
         report.findings.len()
     };
     assert_eq!((told("big"), told("big-2026"), told("small")), (0, 0, 1));

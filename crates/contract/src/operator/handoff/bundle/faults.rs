@@ -4,18 +4,19 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::super::approval::ApprovalState;
-use super::super::budget::Amount;
-use super::super::worklog::{Line, beginning, broken};
 use super::{Bundle, CarriedAssignment, CarriedResult, CarriedRow, Fault, TOKEN_MAX};
 use crate::domain::check::Check;
 use crate::domain::checkpoint::Checkpoint;
+use crate::domain::crew::approval::ApprovalState;
+use crate::domain::crew::budget::Amount;
+use crate::domain::crew::task_ref::TaskRef;
+use crate::domain::crew::worklog::{Line, beginning, broken};
 use crate::domain::limits;
+use crate::domain::plan::PlanTask;
 use crate::domain::scope::{Scope, ScopeFault};
 use crate::domain::status::{Evidence, Status};
+use crate::operator::Code;
 use crate::operator::handoff::HandoffRow;
-use crate::operator::{Code, TaskRef};
-use crate::plan::PlanTask;
 
 /// The longest name that a person or a program may give.
 const NAME_BYTES_MAX: usize = 1024;

@@ -1,8 +1,6 @@
 //! What a row takes over from the packet of an orchestrator that describes its tasks nowhere else.
 
-use super::Row;
-use crate::operator::assignment::Task;
-use crate::operator::delta::Columns;
+use super::{CrewColumns, CrewRow};
 
 /// Calls a macro with every column of a row and its name on the wire.
 macro_rules! each_column {
@@ -18,26 +16,10 @@ macro_rules! each_column {
     };
 }
 
-impl Columns {
-    /// Everything that a packet says about its task.
-    pub fn of_packet(task: &Task) -> Self {
-        Self {
-            title: Some(task.title.clone()),
-            kind: Some(task.kind),
-            dependencies: Some(task.dependencies.clone()),
-            lock_scope: Some(task.lock_scope.clone()),
-            timeout_seconds: Some(task.timeout_seconds),
-            heartbeat_interval_seconds: Some(task.heartbeat_interval_seconds),
-            priority: Some(task.priority),
-            acceptance_criteria: Some(task.acceptance_criteria.clone()),
-        }
-    }
-}
-
-impl Row {
+impl CrewRow {
     /// Takes over the columns of a packet that the row does not set itself: empty ones, and those of an earlier packet.
     /// Returns whether anything changed.
-    pub fn take_packet(&mut self, packet: &Columns) -> bool {
+    pub fn take_packet(&mut self, packet: &CrewColumns) -> bool {
         let before = (self.columns.clone(), self.x_from_packet.clone());
         macro_rules! take {
             ($field:ident, $name:literal) => {
@@ -60,7 +42,7 @@ impl Row {
     }
 
     /// The columns that `newer` sets belong to the row from now on.
-    pub(super) fn keep_own(&mut self, newer: &Columns) {
+    pub(crate) fn keep_own(&mut self, newer: &CrewColumns) {
         macro_rules! keep {
             ($field:ident, $name:literal) => {
                 if newer.$field.is_some() {

@@ -1,14 +1,15 @@
 //! Compares what an executor claims with what writ saw. Every difference is a finding.
 
-use super::{ArtifactReport, ArtifactSeen, CheckpointSeen, Difference, Report, TimingReport};
-use crate::aop::response::ArtifactStatus;
-use crate::aop::task::CheckpointStatus;
 use crate::aop::v1::MODEL_UNNAMED;
 use crate::domain::limits;
+use crate::domain::report::{
+    ArtifactReport, ArtifactSeen, ArtifactStatus, CheckpointReport, CheckpointSeen, CheckpointStatus,
+    Difference, Report, TimingReport,
+};
 
 /// What writ knows about an attempt and its executor. What is `None` is not compared.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Known<'k> {
+pub struct KnownOfAttempt<'k> {
     /// The model that was asked for; programs report it with a date or another suffix.
     pub model: Option<&'k str>,
     pub agent_name: Option<&'k str>,
@@ -17,66 +18,66 @@ pub struct Known<'k> {
     pub retries: Option<u64>,
 }
 
-impl Report {
-    /// Finds every difference between the claims and what was seen, once that is in the report.
-    pub fn compare(&mut self, known: &Known<'_>, checkpoints: &[CheckpointSeen]) {
-        let mut found = self.of_agent(known);
-        found.extend(self.output_artifacts.iter().flat_map(of_artifact));
-        found.extend(self.checkpoint_results.iter().filter_map(|claim| {
-            let what = format!("checkpoint_results[{}]", claim.checkpoint_id);
-            let own = checkpoints.iter().find(|own| own.checkpoint_id == claim.checkpoint_id);
-            let Some(own) = own else {
-                return Some(Difference::new(what, claim.status.as_str(), "the TASK has no such checkpoint"));
-            };
-            // What was not run contradicts no claim, but a failure that nobody followed up is told.
-            let differs = match own.status {
-                CheckpointStatus::Pending => claim.status == CheckpointStatus::Fail,
-                CheckpointStatus::Pass
-                | CheckpointStatus::Fail
-                | CheckpointStatus::Skip
-                | CheckpointStatus::Recovered => own.status != told(claim.status),
-            };
-            let problem = own.problem.as_deref().map(|problem| format!(": {problem}")).unwrap_or_default();
-            differs.then(|| Difference::new(what, claim.status.as_str(), format!("{}{problem}", own.status)))
-        }));
-        found.extend(self.timing.iter().flat_map(of_timing));
-        let claimed = self.timing.as_ref().and_then(|timing| timing.retries_attempted);
-        if let (Some(claimed), Some(seen)) = (claimed, known.retries)
-            && claimed != seen
-        {
-            let (claimed, seen) = (claimed.to_string(), seen.to_string());
-            found.push(Difference::new("timing.retries_attempted", claimed, seen));
-        }
-        let more = found.len().saturating_sub(limits::REPORT_FINDINGS_MAX);
-        found.truncate(limits::REPORT_FINDINGS_MAX);
-        if more > 0 {
-            found.push(Difference::new("findings", format!("{more} more"), "not listed"));
-        }
-        self.findings = found;
+/// Replaces the report's findings by every difference between its claims and what was seen, which it contains.
+pub fn compare(report: &mut Report, known: &KnownOfAttempt<'_>, checkpoints: &[CheckpointSeen]) {
+    let mut found = of_agent(report, known);
+    found.extend(report.output_artifacts.iter().flat_map(of_artifact));
+    found.extend(report.checkpoint_results.iter().filter_map(|claim| of_checkpoint(claim, checkpoints)));
+    found.extend(report.timing.iter().flat_map(of_timing));
+    let claimed = report.timing.as_ref().and_then(|timing| timing.retries_attempted);
+    if let (Some(claimed), Some(seen)) = (claimed, known.retries)
+        && claimed != seen
+    {
+        let (claimed, seen) = (claimed.to_string(), seen.to_string());
+        found.push(Difference::new("timing.retries_attempted", claimed, seen));
     }
+    let more = found.len().saturating_sub(limits::REPORT_FINDINGS_MAX);
+    found.truncate(limits::REPORT_FINDINGS_MAX);
+    if more > 0 {
+        found.push(Difference::new("findings", format!("{more} more"), "not listed"));
+    }
+    report.findings = found;
+}
 
-    /// Who answers in free text says nothing about itself.
-    fn of_agent(&self, known: &Known<'_>) -> Vec<Difference> {
-        let agent = &self.agent;
-        if agent.model == MODEL_UNNAMED {
-            return Vec::new();
-        }
-        let mut found = Vec::new();
-        if let Some(name) = known.agent_name.filter(|name| !name.eq_ignore_ascii_case(&agent.name)) {
-            found.push(Difference::new("agent.name", &agent.name, name));
-        }
-        if let Some(provider) = known.provider.filter(|provider| *provider != agent.provider) {
-            found.push(Difference::new("agent.provider", &agent.provider, provider));
-        }
-        if let Some(asked) = known.model.filter(|asked| !agent.model.contains(asked)) {
-            found.push(Difference::new("agent.model", &agent.model, asked));
-        }
-        found
+/// Free text names no agent, so there is nothing to compare.
+fn of_agent(report: &Report, known: &KnownOfAttempt<'_>) -> Vec<Difference> {
+    let agent = &report.agent;
+    if agent.model == MODEL_UNNAMED {
+        return Vec::new();
     }
+    let mut found = Vec::new();
+    if let Some(name) = known.agent_name.filter(|name| !name.eq_ignore_ascii_case(&agent.name)) {
+        found.push(Difference::new("agent.name", &agent.name, name));
+    }
+    if let Some(provider) = known.provider.filter(|provider| *provider != agent.provider) {
+        found.push(Difference::new("agent.provider", &agent.provider, provider));
+    }
+    if let Some(asked) = known.model.filter(|asked| !agent.model.contains(asked)) {
+        found.push(Difference::new("agent.model", &agent.model, asked));
+    }
+    found
+}
+
+/// A checkpoint that was not run contradicts no claim but that of a failure.
+fn of_checkpoint(claim: &CheckpointReport, checkpoints: &[CheckpointSeen]) -> Option<Difference> {
+    let what = format!("checkpoint_results[{}]", claim.checkpoint_id);
+    let own = checkpoints.iter().find(|own| own.checkpoint_id == claim.checkpoint_id);
+    let Some(own) = own else {
+        return Some(Difference::new(what, claim.status.as_str(), "the TASK has no such checkpoint"));
+    };
+    let differs = match own.status {
+        CheckpointStatus::Pending => claim.status == CheckpointStatus::Fail,
+        CheckpointStatus::Pass
+        | CheckpointStatus::Fail
+        | CheckpointStatus::Skip
+        | CheckpointStatus::Recovered => own.status != final_status(claim.status),
+    };
+    let problem = own.problem.as_deref().map(|problem| format!(": {problem}")).unwrap_or_default();
+    differs.then(|| Difference::new(what, claim.status.as_str(), format!("{}{problem}", own.status)))
 }
 
 /// A checkpoint that was recovered has passed in the end.
-fn told(status: CheckpointStatus) -> CheckpointStatus {
+fn final_status(status: CheckpointStatus) -> CheckpointStatus {
     match status {
         CheckpointStatus::Recovered => CheckpointStatus::Pass,
         CheckpointStatus::Pending

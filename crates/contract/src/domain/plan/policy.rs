@@ -4,7 +4,30 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::aop::task::{OnFailure, OnHeartbeatFailure};
+use crate::shape::words;
+
+words! {
+    OnFailure {
+        ReportAndContinue = "REPORT_AND_CONTINUE",
+        AbortSession = "ABORT_SESSION",
+        Retry = "RETRY",
+    }
+}
+
+words! {
+    /// What triggers an alternative model.
+    FallbackTrigger {
+        Timeout = "TIMEOUT",
+        FirstError = "FIRST_ERROR",
+        CriticalError = "CRITICAL_ERROR",
+        AllErrors = "ALL_ERRORS",
+        CostLimitExceeded = "COST_LIMIT_EXCEEDED",
+    }
+}
+
+words! {
+    OnHeartbeatFailure { Abort = "ABORT", Warn = "WARN", Continue = "CONTINUE" }
+}
 
 /// The rules of one task. The default is what a plan means that says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,20 +6,21 @@ pub mod foreign;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::approval::ApprovalState;
-use super::budget::{Amount, Purse};
-use super::snapshot::{Changes, Snapshot};
-use super::{AppliedDelta, Ended};
 use crate::domain::check::CheckSeen;
+use crate::domain::crew::approval::ApprovalState;
+use crate::domain::crew::budget::{Amount, Purse};
+use crate::domain::crew::row::CrewRow;
+use crate::domain::crew::snapshot::{Changes, Snapshot};
+use crate::domain::crew::task_ref::TaskRef;
+use crate::domain::crew::{AppliedDelta, Ended, lock};
 use crate::domain::pins::Digests;
+use crate::domain::plan::PlanTask;
 use crate::domain::run::{Intent, RunState};
 use crate::domain::status::Evidence;
 use crate::domain::time::{Lease, Now, Timestamp};
 use crate::json::Map;
+use crate::operator::Code;
 use crate::operator::handoff::{Handoff, HandoffRow};
-use crate::operator::ledger::Row;
-use crate::operator::{Code, TaskRef};
-use crate::plan::PlanTask;
 
 /// The highest token that can be imported. A higher one would use up the token numbers of the importing store.
 pub const TOKEN_MAX: i64 = 1 << 48;
@@ -36,7 +37,7 @@ pub struct Bundle {
 /// What a row of the bundle carries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CarriedRow {
-    pub x_row: Row,
+    pub x_row: CrewRow,
     /// What its author wrote, including the checks.
     pub x_spec: PlanTask,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -265,7 +266,7 @@ fn parsed<T: serde::de::DeserializeOwned>(fields: &Map<String, Value>, path: &st
 /// The lease of an imported lock: the time that is left after the holder's last heartbeat. Two machines
 /// share only the wall clock; a holder without a heartbeat gets a new lease.
 pub fn lease_left(now: &Now, timeout_ms: u64, heard: Option<Timestamp>) -> Lease {
-    let whole = super::lock::lease(now, std::time::Duration::from_millis(timeout_ms));
+    let whole = lock::lease(now, std::time::Duration::from_millis(timeout_ms));
     let silent = heard.map_or(0, |heard| now.at.millis().saturating_sub(heard.millis()).max(0));
     Lease { until_millis: whole.until_millis.saturating_sub(silent), ..whole }
 }
