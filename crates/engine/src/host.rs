@@ -25,9 +25,9 @@ use contract::domain::trust::ProjectCommands;
 use contract::domain::worktree::{Loss, Standing, WorktreeRecord};
 use contract::intake::Executors;
 use ops::host::{
-    AuditBatch, CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, KeptWorktree,
-    LogPiece, ProgramQuestion, RollbackJob, Transcript, Unrecorded, WatchEnd, Watched, WorkEnd, WorklogWrite,
-    WorktreeLeftover, too_short_of,
+    Archive, AuditBatch, CheckJob, Clones, Collected, Collection, EngineAccess, HowToWork, Installation,
+    KeptSnapshot, KeptWorktree, LogPiece, Processes, ProgramQuestion, RollbackJob, Terminal, Transcript,
+    Unrecorded, WatchEnd, Watched, WorkEnd, WorklogWrite, WorkspaceFiles, WorktreeLeftover, too_short_of,
 };
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
@@ -146,7 +146,7 @@ pub struct LocalHost {
     pub door: Box<dyn Door>,
 }
 
-impl Host for LocalHost {
+impl WorkspaceFiles for LocalHost {
     fn links(&self, root: &str, paths: &[&str]) -> Links {
         disk::links(root, paths)
     }
@@ -204,6 +204,10 @@ impl Host for LocalHost {
         self.door.index().forget(Path::new(root), name);
     }
 
+    fn digests(&self, root: &str, paths: &[&str]) -> Digests {
+        crate::verify::pinned::digests(&self.door.index(), Path::new(root), paths.iter().copied())
+    }
+
     fn changed_in_git(&self, root: &str, revision: &str, mark: &Id<Attempt>) -> Result<Vec<String>> {
         let environment = self.door.environment();
         let runner = Runner { launcher: &*self.launcher, environment: &environment, mark: mark.clone() };
@@ -215,49 +219,6 @@ impl Host for LocalHost {
             Error::new(ErrorCode::Io, format!("could not ask git what changed: {problem}"))
                 .hint("name the changed files instead of a revision")
         })
-    }
-
-    fn policy(&self, directory: &str) -> Result<Policy> {
-        self.door.policy(Path::new(directory))
-    }
-
-    fn digests(&self, root: &str, paths: &[&str]) -> Digests {
-        crate::verify::pinned::digests(&self.door.index(), Path::new(root), paths.iter().copied())
-    }
-
-    fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Result<Vec<CheckSeen>> {
-        // A configuration that cannot be read was refused before; the strictest mode is the safe answer here.
-        let policy = self
-            .door
-            .policy(Path::new(job.directory))
-            .unwrap_or_else(|_| Policy { sandbox: Some(SandboxMode::Enforce), ..Policy::default() });
-        let sandbox = self.door.sandbox();
-        let location = CheckLocation {
-            launcher: &*self.launcher,
-            workspace: Path::new(job.directory),
-            index: &self.door.index(),
-            environment: &self.door.environment(),
-            author: job.author,
-            task_env: job.env,
-            scopes: job.scopes,
-            wanted: match job.spec {
-                Some(spec) => Wanted::of(spec, policy.sandbox),
-                None => Wanted::plain(job.scopes, policy.sandbox, job.namespace),
-            },
-            sandbox: &sandbox,
-            task: mark.as_str(),
-        };
-        let seen = run_all(job.checks, &location, mark).map_err(|short_of| too_short_of(short_of.as_str()));
-        sandbox.forget(mark.as_str());
-        seen
-    }
-
-    fn project_commands(&self, directory: &str) -> Result<Option<ProjectCommands>> {
-        self.door.project_commands(Path::new(directory))
-    }
-
-    fn ask_person(&self, action: &Action) -> Result<String> {
-        self.door.ask_person(action)
     }
 
     fn write_worklog(
@@ -295,21 +256,68 @@ impl Host for LocalHost {
             .and_then(|into| audit_files::write(&into, files, replaced))
             .map_err(failed)
     }
+}
 
-    fn liveness(&self, owner: &Owner) -> Liveness {
-        self.launcher.probe(owner)
+impl Processes for LocalHost {
+    fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Result<Vec<CheckSeen>> {
+        // A configuration that cannot be read was refused before; the strictest mode is the safe answer here.
+        let policy = self
+            .door
+            .policy(Path::new(job.directory))
+            .unwrap_or_else(|_| Policy { sandbox: Some(SandboxMode::Enforce), ..Policy::default() });
+        let sandbox = self.door.sandbox();
+        let location = CheckLocation {
+            launcher: &*self.launcher,
+            workspace: Path::new(job.directory),
+            index: &self.door.index(),
+            environment: &self.door.environment(),
+            author: job.author,
+            task_env: job.env,
+            scopes: job.scopes,
+            wanted: match job.spec {
+                Some(spec) => Wanted::of(spec, policy.sandbox),
+                None => Wanted::plain(job.scopes, policy.sandbox, job.namespace),
+            },
+            sandbox: &sandbox,
+            task: mark.as_str(),
+        };
+        let seen = run_all(job.checks, &location, mark).map_err(|short_of| too_short_of(short_of.as_str()));
+        sandbox.forget(mark.as_str());
+        seen
+    }
+
+    fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>> {
+        let argv: Vec<OsString> = question.argv.iter().map(OsString::from).collect();
+        let marker = Marker { attempt: mark.clone(), owner: self.launcher.identity() };
+        let mut spec = LaunchSpec::new(argv, std::path::PathBuf::from("."), marker);
+        spec.env = self.door.environment();
+        let input = |value: &contract::json::Value| Stdin::Bytes(format!("{value}\n").into_bytes());
+        spec.stdin = question.input.as_ref().map_or(Stdin::Closed, input);
+        // Without it orphans of a killed supervisor are found by their marks alone; the work can go on.
+        crate::supervisor::become_subreaper().ok();
+        let name = question.argv.join(" ");
+        let answered = ask(&*self.launcher, spec, question.timeout).map_err(|error| {
+            let code = if matches!(error, RunError::Timeout(_)) { ErrorCode::Timeout } else { ErrorCode::Io };
+            Error::new(code, format!("`{name}` {error}"))
+        })?;
+        let end = match answered.exit {
+            Exit::Code(0) => return Ok(answered.printed),
+            Exit::Code(code) => format!("exited with {code}"),
+            Exit::Signal(signal) => format!("was killed by signal {signal}"),
+        };
+        Err(Error::new(ErrorCode::Io, format!("`{name}` {end}; its output is not used")))
     }
 
     fn work_for(&self, store: &StoreFile) {
         self.launcher.work_for(store);
     }
 
-    fn settle(&self, owner: &Owner) -> Remains {
-        self.launcher.settle(owner)
+    fn liveness(&self, owner: &Owner) -> Liveness {
+        self.launcher.probe(owner)
     }
 
-    fn pid_here(&self, owner: &Owner) -> Option<u32> {
-        self.launcher.pid_here(owner)
+    fn settle(&self, owner: &Owner) -> Remains {
+        self.launcher.settle(owner)
     }
 
     fn end_engine(&self, owner: &Owner) -> Remains {
@@ -320,14 +328,16 @@ impl Host for LocalHost {
         crate::supervisor::writers_of(store, self.launcher.store())
     }
 
-    fn installation(&self, store: &Path) -> Installation {
-        self.door.installation(store)
+    fn pid_here(&self, owner: &Owner) -> Option<u32> {
+        self.launcher.pid_here(owner)
     }
 
     fn owner(&self) -> Owner {
         self.launcher.owner()
     }
+}
 
+impl Archive for LocalHost {
     fn snapshot_scopes(&self, attempts: &[AttemptId]) -> Result<Vec<Scope>> {
         self.door.snapshots().scopes(attempts).map_err(snapshot_error)
     }
@@ -366,6 +376,29 @@ impl Host for LocalHost {
         self.door.sandbox().forget(task.as_str());
     }
 
+    fn transcripts(&self, task: &TaskId) -> Result<Vec<Transcript>> {
+        Ok(transcript::of_task(&self.door.logs()?, task))
+    }
+
+    fn read_log(&self, file: &str) -> Result<Vec<LogPiece>> {
+        let path = self.door.logs()?.join(file);
+        let reader = LogReader::open(&path).map_err(|error| {
+            Error::new(
+                ErrorCode::NotFound,
+                format!("the output of {} was not kept: {error}", file.split('.').next().unwrap_or(file)),
+            )
+        })?;
+        let io = |error| Error::new(ErrorCode::Io, format!("could not read {}: {error}", path.display()));
+        let piece = |piece: Piece| match piece {
+            Piece::Output(Stream::Stdout, bytes) => LogPiece::Printed(OutputStream::Stdout, bytes),
+            Piece::Output(Stream::Stderr, bytes) => LogPiece::Printed(OutputStream::Stderr, bytes),
+            Piece::Dropped(bytes) => LogPiece::Dropped(bytes),
+        };
+        reader.map(|read| read.map(piece).map_err(io)).collect()
+    }
+}
+
+impl Clones for LocalHost {
     fn worktrees(&self, mark: &Id<Attempt>) -> Result<Vec<KeptWorktree>> {
         let environment = self.door.environment();
         let runner = Runner { launcher: &*self.launcher, environment: &environment, mark: mark.clone() };
@@ -430,52 +463,23 @@ impl Host for LocalHost {
         let bundle = self.door.worktrees().bundle_of(record, mark).map_err(worktree_error)?;
         Ok(bundle.map(|path| path.to_string_lossy().into_owned()))
     }
+}
 
-    fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>> {
-        let argv: Vec<OsString> = question.argv.iter().map(OsString::from).collect();
-        let marker = Marker { attempt: mark.clone(), owner: self.launcher.identity() };
-        let mut spec = LaunchSpec::new(argv, std::path::PathBuf::from("."), marker);
-        spec.env = self.door.environment();
-        let input = |value: &contract::json::Value| Stdin::Bytes(format!("{value}\n").into_bytes());
-        spec.stdin = question.input.as_ref().map_or(Stdin::Closed, input);
-        // Without it orphans of a killed supervisor are found by their marks alone; the work can go on.
-        crate::supervisor::become_subreaper().ok();
-        let name = question.argv.join(" ");
-        let answered = ask(&*self.launcher, spec, question.timeout).map_err(|error| {
-            let code = if matches!(error, RunError::Timeout(_)) { ErrorCode::Timeout } else { ErrorCode::Io };
-            Error::new(code, format!("`{name}` {error}"))
-        })?;
-        let end = match answered.exit {
-            Exit::Code(0) => return Ok(answered.printed),
-            Exit::Code(code) => format!("exited with {code}"),
-            Exit::Signal(signal) => format!("was killed by signal {signal}"),
-        };
-        Err(Error::new(ErrorCode::Io, format!("`{name}` {end}; its output is not used")))
+impl EngineAccess for LocalHost {
+    fn policy(&self, directory: &str) -> Result<Policy> {
+        self.door.policy(Path::new(directory))
+    }
+
+    fn project_commands(&self, directory: &str) -> Result<Option<ProjectCommands>> {
+        self.door.project_commands(Path::new(directory))
     }
 
     fn executors(&self, directory: &str) -> Result<Executors> {
         self.door.executors(Path::new(directory))
     }
 
-    fn transcripts(&self, task: &TaskId) -> Result<Vec<Transcript>> {
-        Ok(transcript::of_task(&self.door.logs()?, task))
-    }
-
-    fn read_log(&self, file: &str) -> Result<Vec<LogPiece>> {
-        let path = self.door.logs()?.join(file);
-        let reader = LogReader::open(&path).map_err(|error| {
-            Error::new(
-                ErrorCode::NotFound,
-                format!("the output of {} was not kept: {error}", file.split('.').next().unwrap_or(file)),
-            )
-        })?;
-        let io = |error| Error::new(ErrorCode::Io, format!("could not read {}: {error}", path.display()));
-        let piece = |piece: Piece| match piece {
-            Piece::Output(Stream::Stdout, bytes) => LogPiece::Printed(OutputStream::Stdout, bytes),
-            Piece::Output(Stream::Stderr, bytes) => LogPiece::Printed(OutputStream::Stderr, bytes),
-            Piece::Dropped(bytes) => LogPiece::Dropped(bytes),
-        };
-        reader.map(|read| read.map(piece).map_err(io)).collect()
+    fn installation(&self, store: &Path) -> Installation {
+        self.door.installation(store)
     }
 
     fn prepare_to_work(&self, workspace: &str, how: &HowToWork) -> Result<()> {
@@ -497,6 +501,12 @@ impl Host for LocalHost {
             Ending::Stopped(_) => WorkEnd::Stopped,
             Ending::Interrupted { signal, .. } => WorkEnd::Interrupted(signal),
         })
+    }
+}
+
+impl Terminal for LocalHost {
+    fn ask_person(&self, action: &Action) -> Result<String> {
+        self.door.ask_person(action)
     }
 }
 

@@ -60,7 +60,12 @@ pub struct AuditBatch<'b> {
 }
 
 /// Everything a verb may ask of the machine it runs on. The engine implements it; a door only hands it over.
-pub trait Host {
+pub trait Host: WorkspaceFiles + Processes + Archive + Clones + EngineAccess + Terminal {}
+
+impl<T: WorkspaceFiles + Processes + Archive + Clones + EngineAccess + Terminal> Host for T {}
+
+/// The files of workspaces: paths, digests and looks.
+pub trait WorkspaceFiles {
     /// The symbolic links on the way to these paths, seen from the root.
     fn links(&self, root: &str, paths: &[&str]) -> Links;
     /// Whether the file system treats names that differ only in case as one.
@@ -82,20 +87,11 @@ pub trait Host {
     fn end_watch(&self, root: &str, name: &str, watched: &Watched) -> WatchEnd;
     /// Removes what was kept under a name.
     fn forget_watch(&self, root: &str, name: &str);
-    /// Files that git says differ from a revision, untracked ones included.
-    fn changed_in_git(&self, root: &str, revision: &str, mark: &Id<Attempt>) -> Result<Vec<String>>;
-    /// The rules in force in this directory.
-    fn policy(&self, directory: &str) -> Result<Policy>;
     /// Digests of the files and directories at these paths, seen from the root; `contract::domain::pins` says what
     /// stands where there is none.
     fn digests(&self, root: &str, paths: &[&str]) -> Digests;
-    /// Runs checks one after the other and stops at the first that fails.
-    fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Result<Vec<CheckSeen>>;
-    /// The commands in the `.writ/` of the nearest project at or above this directory.
-    fn project_commands(&self, directory: &str) -> Result<Option<ProjectCommands>>;
-    /// Shows an action to the person at the terminal, with the digits that confirm it, and returns what they typed. An
-    /// error where there is no terminal, or where an agent is asking.
-    fn ask_person(&self, action: &Action) -> Result<String>;
+    /// Files that git says differ from a revision, untracked ones included.
+    fn changed_in_git(&self, root: &str, revision: &str, mark: &Id<Attempt>) -> Result<Vec<String>>;
     /// Brings a worklog's file to what `wanted` gives. `wanted` is called while nobody else writes the file.
     fn write_worklog(
         &self,
@@ -107,6 +103,14 @@ pub trait Host {
     fn read_worklog(&self, root: &str, path: &str) -> Result<Option<Vec<u8>>>;
     /// Writes files of an audit trail. Says how many.
     fn write_audit(&self, batch: &AuditBatch<'_>) -> Result<usize>;
+}
+
+/// Processes and who is alive.
+pub trait Processes {
+    /// Runs checks one after the other and stops at the first that fails.
+    fn run_checks(&self, job: &CheckJob<'_>, mark: &Id<Attempt>) -> Result<Vec<CheckSeen>>;
+    /// Runs a program of the caller's with this input, and returns what it printed.
+    fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>>;
     /// Names the store that calls are about, which tells its processes from those of a copy.
     fn work_for(&self, _store: &StoreFile) {}
     /// Whether the process that owns a run or holds a claim is alive.
@@ -124,10 +128,12 @@ pub trait Host {
     fn pid_here(&self, owner: &Owner) -> Option<u32> {
         Some(owner.pid)
     }
-    /// How this installation is set up around the store at this path.
-    fn installation(&self, store: &Path) -> Installation;
     /// This process, as the store records the owner of a run or the holder of a lock.
     fn owner(&self) -> Owner;
+}
+
+/// What is kept of attempts: snapshots, logs and private directories.
+pub trait Archive {
     /// The scopes of these attempts, as their snapshots name them. An error if none of them has one.
     fn snapshot_scopes(&self, _: &[AttemptId]) -> Result<Vec<Scope>> {
         Err(no_snapshots())
@@ -154,6 +160,14 @@ pub trait Host {
     }
     /// Removes the private directories of a task.
     fn forget_private(&self, _: &TaskId) {}
+    /// The logs of attempts at a task outside runs, oldest first.
+    fn transcripts(&self, task: &TaskId) -> Result<Vec<Transcript>>;
+    /// What an attempt printed, as far as it was kept.
+    fn read_log(&self, file: &str) -> Result<Vec<LogPiece>>;
+}
+
+/// The clones in which isolated tasks work.
+pub trait Clones {
     /// Every clone in which a task works or worked, compared with its workspace.
     fn worktrees(&self, _: &Id<Attempt>) -> Result<Vec<KeptWorktree>> {
         Ok(Vec::new())
@@ -187,18 +201,29 @@ pub trait Host {
     fn bundle_of(&self, _: &WorktreeRecord, _: &Id<Attempt>) -> Result<Option<String>> {
         Ok(None)
     }
-    /// Runs a program of the caller's with this input, and returns what it printed.
-    fn ask_program(&self, question: &ProgramQuestion, mark: &Id<Attempt>) -> Result<Vec<u8>>;
+}
+
+/// How writ is set up for a directory, and the engine that works runs.
+pub trait EngineAccess {
+    /// The rules in force in this directory.
+    fn policy(&self, directory: &str) -> Result<Policy>;
+    /// The commands in the `.writ/` of the nearest project at or above this directory.
+    fn project_commands(&self, directory: &str) -> Result<Option<ProjectCommands>>;
     /// Which programs act for agents, as configured for documents of this directory.
     fn executors(&self, directory: &str) -> Result<Executors>;
-    /// What an attempt printed, as far as it was kept.
-    fn read_log(&self, file: &str) -> Result<Vec<LogPiece>>;
-    /// The logs of attempts at a task outside runs, oldest first.
-    fn transcripts(&self, task: &TaskId) -> Result<Vec<Transcript>>;
+    /// How this installation is set up around the store at this path.
+    fn installation(&self, store: &Path) -> Installation;
     /// Checks, before a run is accepted, that it can be worked here. From now on signals stop the run, not the process.
     fn prepare_to_work(&self, workspace: &str, how: &HowToWork) -> Result<()>;
     /// Works a run until it ends, stops or is interrupted, or waits for the engine that works it.
     fn work(&self, cx: &mut Context, run: &RunId, how: &HowToWork) -> Result<WorkEnd>;
+}
+
+/// The person at the terminal.
+pub trait Terminal {
+    /// Shows an action to the person at the terminal, with the digits that confirm it, and returns what they typed. An
+    /// error where there is no terminal, or where an agent is asking.
+    fn ask_person(&self, action: &Action) -> Result<String>;
 }
 
 fn no_snapshots() -> Error {

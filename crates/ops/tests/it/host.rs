@@ -24,8 +24,9 @@ use contract::intake::Executors;
 use contract::plan::upgrade::Upgrades;
 use ops::context::SharedClock;
 use ops::host::{
-    AuditBatch, CheckJob, Collected, Collection, Host, HowToWork, Installation, KeptSnapshot, KeptWorktree,
-    LogPiece, ProgramQuestion, RollbackJob, Transcript, WatchEnd, Watched, WorkEnd, WorklogWrite,
+    Archive, AuditBatch, CheckJob, Clones, Collected, Collection, EngineAccess, HowToWork, Installation,
+    KeptSnapshot, KeptWorktree, LogPiece, Processes, ProgramQuestion, RollbackJob, Terminal, Transcript,
+    WatchEnd, Watched, WorkEnd, WorklogWrite, WorkspaceFiles,
 };
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
@@ -152,7 +153,7 @@ pub(crate) fn passed(check: &Check) -> CheckSeen {
     }
 }
 
-impl Host for TestHost {
+impl WorkspaceFiles for TestHost {
     fn links(&self, _: &str, _: &[&str]) -> Links {
         self.note("links");
         self.paper.borrow().links.clone()
@@ -201,16 +202,6 @@ impl Host for TestHost {
 
     fn forget_watch(&self, _: &str, _: &str) {}
 
-    fn changed_in_git(&self, _: &str, _: &str, _: &Id<Attempt>) -> Result<Vec<String>> {
-        self.note("changes in git");
-        Ok(self.paper.borrow().changed.clone())
-    }
-
-    fn policy(&self, _: &str) -> Result<Policy> {
-        self.note("the policy");
-        Ok(self.paper.borrow().policy.clone())
-    }
-
     fn digests(&self, _: &str, paths: &[&str]) -> Digests {
         self.note("digests");
         let files = self.paper.borrow().pinned.clone();
@@ -218,6 +209,35 @@ impl Host for TestHost {
         paths.iter().map(|path| ((*path).to_owned(), digest(path))).collect()
     }
 
+    fn changed_in_git(&self, _: &str, _: &str, _: &Id<Attempt>) -> Result<Vec<String>> {
+        self.note("changes in git");
+        Ok(self.paper.borrow().changed.clone())
+    }
+
+    fn write_worklog(
+        &self,
+        _: &str,
+        _: &str,
+        wanted: &mut dyn FnMut() -> Result<Vec<u8>>,
+    ) -> Result<WorklogWrite> {
+        self.note("a worklog to be written");
+        let bytes = wanted()?;
+        self.paper.borrow_mut().worklog = Some(bytes);
+        Ok(WorklogWrite::Appended)
+    }
+
+    fn read_worklog(&self, _: &str, _: &str) -> Result<Option<Vec<u8>>> {
+        self.note("a worklog");
+        Ok(self.paper.borrow().worklog.clone())
+    }
+
+    fn write_audit(&self, batch: &AuditBatch<'_>) -> Result<usize> {
+        self.note("audit files to be written");
+        Ok(batch.files.len())
+    }
+}
+
+impl Processes for TestHost {
     fn run_checks(&self, job: &CheckJob<'_>, _: &Id<Attempt>) -> Result<Vec<CheckSeen>> {
         self.note("checks");
         self.checked_in.replace(Some(job.directory.to_owned()));
@@ -228,12 +248,75 @@ impl Host for TestHost {
         Ok(given.unwrap_or_else(|| job.checks.iter().map(passed).collect()))
     }
 
-    fn project_commands(&self, directory: &str) -> Result<Option<ProjectCommands>> {
-        self.note("a project's commands");
-        let found = self.paper.borrow().project.clone();
-        Ok(found.map(|commands| ProjectCommands { directory: directory.to_owned(), ..commands }))
+    fn ask_program(&self, _: &ProgramQuestion, _: &Id<Attempt>) -> Result<Vec<u8>> {
+        self.note("a program");
+        Ok(self.paper.borrow().printed.clone())
     }
 
+    fn liveness(&self, owner: &Owner) -> Liveness {
+        self.note("a process");
+        self.processes.borrow().get(&owner.pid).copied().unwrap_or(self.liveness.get())
+    }
+
+    fn settle(&self, owner: &Owner) -> Remains {
+        match self.liveness(owner) {
+            Liveness::Alive => Remains::Running,
+            Liveness::Dead => Remains::Gone,
+            Liveness::Unseen => Remains::Unseen,
+        }
+    }
+
+    fn end_engine(&self, owner: &Owner) -> Remains {
+        self.ended.borrow_mut().push(owner.pid);
+        match self.liveness(owner) {
+            Liveness::Alive | Liveness::Dead => Remains::Gone,
+            Liveness::Unseen => Remains::Unseen,
+        }
+    }
+
+    fn owner(&self) -> Owner {
+        self.note("its process");
+        crate::world::owner(self.process.get())
+    }
+}
+
+impl Archive for TestHost {
+    fn snapshot_scopes(&self, _: &[AttemptId]) -> Result<Vec<Scope>> {
+        self.note("the scopes of snapshots");
+        Ok(vec![Scope::parse("src", None).unwrap()])
+    }
+
+    fn roll_back(&self, job: &RollbackJob<'_>) -> Result<Vec<FileResult>> {
+        self.note("a rollback");
+        let rolled = self.paper.borrow().rolled.clone();
+        if !rolled.is_empty() {
+            return Ok(rolled);
+        }
+        let status = if job.is_preview { FileStatus::Planned } else { FileStatus::Done };
+        Ok(vec![FileResult { path: "src/a".to_owned(), action: FileAction::Restore, status, reason: None }])
+    }
+
+    fn kept_snapshots(&self) -> Result<Vec<KeptSnapshot>> {
+        self.note("the snapshots");
+        Ok(Vec::new())
+    }
+
+    fn collect_snapshots(&self, _: &Collection) -> Result<Collected> {
+        self.note("a collection");
+        Ok(Collected::default())
+    }
+
+    fn transcripts(&self, _: &TaskId) -> Result<Vec<Transcript>> {
+        Ok(Vec::new())
+    }
+
+    fn read_log(&self, _: &str) -> Result<Vec<LogPiece>> {
+        self.note("a log");
+        Ok(vec![LogPiece::Printed(OutputStream::Stdout, b"printed".to_vec()), LogPiece::Dropped(7)])
+    }
+}
+
+impl Clones for TestHost {
     fn worktrees(&self, _: &Id<Attempt>) -> Result<Vec<KeptWorktree>> {
         self.note("clones");
         let standing = Standing::Unmerged { commit: "c".to_owned() };
@@ -275,88 +358,23 @@ impl Host for TestHost {
         self.note("a bundle");
         Ok(Some("/clones/one.1.bundle".to_owned()))
     }
+}
 
-    fn ask_person(&self, action: &Action) -> Result<String> {
-        self.note("a person");
-        self.question.replace(action.question().to_owned());
-        if let Some(happens) = self.while_asking.take() {
-            happens();
-        }
-        let typed = if self.paper.borrow().person_says_no { "no" } else { action.digits() };
-        Ok(typed.to_owned())
+impl EngineAccess for TestHost {
+    fn policy(&self, _: &str) -> Result<Policy> {
+        self.note("the policy");
+        Ok(self.paper.borrow().policy.clone())
     }
 
-    fn write_worklog(
-        &self,
-        _: &str,
-        _: &str,
-        wanted: &mut dyn FnMut() -> Result<Vec<u8>>,
-    ) -> Result<WorklogWrite> {
-        self.note("a worklog to be written");
-        let bytes = wanted()?;
-        self.paper.borrow_mut().worklog = Some(bytes);
-        Ok(WorklogWrite::Appended)
+    fn project_commands(&self, directory: &str) -> Result<Option<ProjectCommands>> {
+        self.note("a project's commands");
+        let found = self.paper.borrow().project.clone();
+        Ok(found.map(|commands| ProjectCommands { directory: directory.to_owned(), ..commands }))
     }
 
-    fn write_audit(&self, batch: &AuditBatch<'_>) -> Result<usize> {
-        self.note("audit files to be written");
-        Ok(batch.files.len())
-    }
-
-    fn read_worklog(&self, _: &str, _: &str) -> Result<Option<Vec<u8>>> {
-        self.note("a worklog");
-        Ok(self.paper.borrow().worklog.clone())
-    }
-
-    fn owner(&self) -> Owner {
-        self.note("its process");
-        crate::world::owner(self.process.get())
-    }
-
-    fn snapshot_scopes(&self, _: &[AttemptId]) -> Result<Vec<Scope>> {
-        self.note("the scopes of snapshots");
-        Ok(vec![Scope::parse("src", None).unwrap()])
-    }
-
-    fn roll_back(&self, job: &RollbackJob<'_>) -> Result<Vec<FileResult>> {
-        self.note("a rollback");
-        let rolled = self.paper.borrow().rolled.clone();
-        if !rolled.is_empty() {
-            return Ok(rolled);
-        }
-        let status = if job.is_preview { FileStatus::Planned } else { FileStatus::Done };
-        Ok(vec![FileResult { path: "src/a".to_owned(), action: FileAction::Restore, status, reason: None }])
-    }
-
-    fn kept_snapshots(&self) -> Result<Vec<KeptSnapshot>> {
-        self.note("the snapshots");
-        Ok(Vec::new())
-    }
-
-    fn collect_snapshots(&self, _: &Collection) -> Result<Collected> {
-        self.note("a collection");
-        Ok(Collected::default())
-    }
-
-    fn liveness(&self, owner: &Owner) -> Liveness {
-        self.note("a process");
-        self.processes.borrow().get(&owner.pid).copied().unwrap_or(self.liveness.get())
-    }
-
-    fn settle(&self, owner: &Owner) -> Remains {
-        match self.liveness(owner) {
-            Liveness::Alive => Remains::Running,
-            Liveness::Dead => Remains::Gone,
-            Liveness::Unseen => Remains::Unseen,
-        }
-    }
-
-    fn end_engine(&self, owner: &Owner) -> Remains {
-        self.ended.borrow_mut().push(owner.pid);
-        match self.liveness(owner) {
-            Liveness::Alive | Liveness::Dead => Remains::Gone,
-            Liveness::Unseen => Remains::Unseen,
-        }
+    fn executors(&self, _: &str) -> Result<Executors> {
+        self.note("executors");
+        Ok(Executors { upgrades: self.paper.borrow().upgrades.clone(), ..Executors::default() })
     }
 
     fn installation(&self, _: &Path) -> Installation {
@@ -370,25 +388,6 @@ impl Host for TestHost {
         }
     }
 
-    fn ask_program(&self, _: &ProgramQuestion, _: &Id<Attempt>) -> Result<Vec<u8>> {
-        self.note("a program");
-        Ok(self.paper.borrow().printed.clone())
-    }
-
-    fn executors(&self, _: &str) -> Result<Executors> {
-        self.note("executors");
-        Ok(Executors { upgrades: self.paper.borrow().upgrades.clone(), ..Executors::default() })
-    }
-
-    fn transcripts(&self, _: &TaskId) -> Result<Vec<Transcript>> {
-        Ok(Vec::new())
-    }
-
-    fn read_log(&self, _: &str) -> Result<Vec<LogPiece>> {
-        self.note("a log");
-        Ok(vec![LogPiece::Printed(OutputStream::Stdout, b"printed".to_vec()), LogPiece::Dropped(7)])
-    }
-
     fn prepare_to_work(&self, _: &str, _: &HowToWork) -> Result<()> {
         self.note("what a run needs");
         Ok(())
@@ -397,5 +396,17 @@ impl Host for TestHost {
     fn work(&self, _: &mut Context, _: &RunId, _: &HowToWork) -> Result<WorkEnd> {
         self.note("a run");
         Ok(self.paper.borrow().signal.map_or(WorkEnd::Stopped, WorkEnd::Interrupted))
+    }
+}
+
+impl Terminal for TestHost {
+    fn ask_person(&self, action: &Action) -> Result<String> {
+        self.note("a person");
+        self.question.replace(action.question().to_owned());
+        if let Some(happens) = self.while_asking.take() {
+            happens();
+        }
+        let typed = if self.paper.borrow().person_says_no { "no" } else { action.digits() };
+        Ok(typed.to_owned())
     }
 }
