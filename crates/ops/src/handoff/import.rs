@@ -28,7 +28,7 @@ use crate::once::Reply;
 use crate::record::EventWriter;
 use crate::verb::{Function, Surface, Verb};
 use known::{known_foreign, refuse_difference};
-use tokens::{known_as, raise};
+use tokens::{known_as, raise, with_hashes};
 
 pub struct Import;
 
@@ -152,7 +152,7 @@ fn take_over(
     let (bundle, raised) = if is_new {
         let raised = raise(work, &bundle)?;
         let bundle = bundle.shifted(raised);
-        unpack(work, &run_id, &bundle, (request, digest), environment, view)?;
+        unpack(work, &run_id, &bundle, (request, digest), environment)?;
         (bundle, raised)
     } else {
         known_as(work, &run_id, bundle)?
@@ -177,17 +177,6 @@ fn take_over(
         assumed,
         ignored,
     })
-}
-
-/// Workers of a bundle that has no digest of their token get one of this store.
-fn with_hashes(work: &EventWriter<'_, '_>, state: &LedgerState, mut bundle: Bundle) -> Result<Bundle> {
-    for given in bundle.carried.x_assignments.iter_mut().filter(|given| given.ended.is_none()) {
-        if given.token_hash.is_none() {
-            let task = state.task(&given.task_id)?;
-            given.token_hash = Some(token::proved(work.tx, &task.id, given.token)?.hash());
-        }
-    }
-    Ok(bundle)
 }
 
 pub(super) fn digest_of(document: &Value) -> Result<String> {

@@ -45,8 +45,8 @@ pub(super) fn unpack(
     bundle: &Bundle,
     (request, digest): (&Request, &str),
     environment: &AuthorEnvironment,
-    view: &HostView,
 ) -> Result<()> {
+    let view = work.view;
     let run = new_run(work, run_id, bundle, &request.workspace, environment)?;
     let about = crate::run::accept::announce(work, &run)?;
     let about = About { reply_to: Some(run.origin_id), ..about };

@@ -69,9 +69,8 @@ pub fn force(cx: &mut Context, session: &Session, request: &Request) -> Result<R
     let reason = crate::task::reason(Some(&request.reason))?.unwrap_or_default();
     let prepare = |cx: &mut Context| {
         let asked = ask(cx, session, request)?;
-        announce(cx, session, request, (&asked, &reason))?;
-        let ended = end(cx, &asked)?;
-        Ok((asked, ended))
+        announce(cx, session, request, &asked, &reason)?;
+        end(cx, &asked).map(|ended| (asked, ended))
     };
     cx.decide_once(session, (Force::NAME, request), prepare, |work, (asked, holders)| {
         let (_, held) = held(work.tx, request)?;
@@ -83,8 +82,7 @@ pub fn force(cx: &mut Context, session: &Session, request: &Request) -> Result<R
         for lock in tokens.iter().filter_map(|token| held.iter().find(|lock| lock.token == *token)) {
             grants::release_by(work, lock, &format!("{FORCED} by {by}: {reason}"), Some(&by))?;
         }
-        let released = held.iter().map(|lock| lock.scope.to_string()).collect();
-        Ok(Answer { tokens, released, holders })
+        Ok(Answer { tokens, released: held.iter().map(|lock| lock.scope.to_string()).collect(), holders })
     })
 }
 
@@ -127,7 +125,8 @@ fn announce(
     cx: &mut Context,
     session: &Session,
     request: &Request,
-    (asked, reason): (&Asked, &str),
+    asked: &Asked,
+    reason: &str,
 ) -> Result<()> {
     let tx = cx.store.begin()?;
     let now = cx.clock.now();
@@ -139,8 +138,7 @@ fn announce(
     let about = crate::task::about(&tx, &task)?;
     for (process, (_, pid)) in asked.seen.iter().filter(|(_, (remains, _))| is_ended(*remains)) {
         let message = format!("Process {pid} and everything that it started is ended: {reason}");
-        let payload = json!({"process": process, "reason": reason});
-        work.say(&about, EventBody::event(ENDED, message, payload))?;
+        work.say(&about, EventBody::event(ENDED, message, json!({"process": process, "reason": reason})))?;
     }
     Ok(tx.commit()?)
 }
@@ -167,11 +165,8 @@ fn after_the_end(error: Error, ended: &[HolderEnded]) -> Error {
     if error.code != ErrorCode::VersionConflict || ended.is_empty() {
         return error;
     }
-    Error::new(
-        ErrorCode::VersionConflict,
-        "the locks changed after their engine was ended, so none was released",
-    )
-    .hint("repeat the command; it shows who holds them now")
+    let message = "the locks changed after their engine was ended, so none was released";
+    Error::new(ErrorCode::VersionConflict, message).hint("repeat the command; it shows who holds them now")
 }
 
 fn is_ended(remains: Remains) -> bool {

@@ -374,15 +374,19 @@ fn one_of_each(now: &Now) -> Vec<Change> {
     one_of_each_task_and_run(now).into_iter().chain(crew).collect()
 }
 
-fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
-    let owner = Owner {
+fn an_owner() -> Owner {
+    Owner {
         pid: 1,
         start_time: 1,
         boot_id: "b".to_owned(),
         within: Vec::new(),
         machine: String::new(),
         store: None,
-    };
+    }
+}
+
+fn one_of_each_task_and_run(now: &Now) -> Vec<Change> {
+    let owner = an_owner();
     let run = NewRun {
         id: id(1),
         corr: "c".to_owned(),

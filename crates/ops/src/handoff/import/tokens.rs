@@ -3,6 +3,8 @@
 use contract::domain::run::RunId;
 use contract::operator::handoff::bundle::Bundle;
 
+use crate::crew::ledger_state::LedgerState;
+use crate::crew::token;
 use crate::error::Result;
 use crate::record::EventWriter;
 
@@ -20,4 +22,19 @@ pub(super) fn raise(work: &EventWriter<'_, '_>, bundle: &Bundle) -> Result<i64> 
 pub(super) fn known_as(work: &EventWriter<'_, '_>, run_id: &RunId, bundle: Bundle) -> Result<(Bundle, i64)> {
     let raised = work.tx.fencing_of_run(run_id)?.saturating_sub(bundle.carried.x_run.fencing).max(0);
     Ok((bundle.shifted(raised), raised))
+}
+
+/// Workers of a bundle that has no digest of their token get one of this store.
+pub(super) fn with_hashes(
+    work: &EventWriter<'_, '_>,
+    state: &LedgerState,
+    mut bundle: Bundle,
+) -> Result<Bundle> {
+    for given in bundle.carried.x_assignments.iter_mut().filter(|given| given.ended.is_none()) {
+        if given.token_hash.is_none() {
+            let task = state.task(&given.task_id)?;
+            given.token_hash = Some(token::proved(work.tx, &task.id, given.token)?.hash());
+        }
+    }
+    Ok(bundle)
 }
