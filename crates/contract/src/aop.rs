@@ -1,7 +1,6 @@
 //! Agent Orchestration Protocol, JSON v2: the messages between an orchestrator and its executors.
 
 pub mod audit;
-pub mod codes;
 pub mod detect;
 pub mod effective;
 pub mod event;
@@ -23,7 +22,7 @@ mod settle;
 
 use serde::de::DeserializeOwned;
 
-pub use codes::Code;
+pub use crate::domain::failure_code::FailureCode as Code;
 pub use detect::{Detected, Version, detect};
 pub use event::{Event, EventKind};
 pub use extra::Requirements;

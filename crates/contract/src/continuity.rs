@@ -7,6 +7,7 @@ pub mod event;
 pub mod focus;
 pub mod memory;
 pub mod push;
+pub mod reason;
 pub mod state;
 pub mod substance;
 pub mod vybe;
@@ -66,13 +67,8 @@ impl TaskView {
     /// The state in the contract's terms: failed and canceled tasks are `blocked`, with a prefixed reason.
     pub fn state(&self) -> Status {
         let status = Status::from_continuity(&self.status).unwrap_or_default();
-        let has_prefix =
-            |prefix| self.blocked_reason.as_deref().is_some_and(|reason| reason.starts_with(prefix));
-        match status {
-            Status::Blocked if has_prefix("failure:") => Status::Failed,
-            Status::Blocked if has_prefix("canceled:") => Status::Canceled,
-            status => status,
-        }
+        let marked = self.blocked_reason.as_deref().and_then(reason::marked);
+        marked.filter(|_| status == Status::Blocked).unwrap_or(status)
     }
 }
 
@@ -85,13 +81,13 @@ impl From<&Task> for TaskView {
             status: task.status.continuity().to_owned(),
             priority: task.priority,
             project_id: task.project_id.clone(),
-            blocked_reason: task.continuity_reason(),
+            blocked_reason: reason::printed(task.status, task.blocked_reason.as_ref()),
             depends_on: task.depends_on.iter().map(ToString::to_string).collect(),
             version: task.version,
             created_at: task.created_at.to_string(),
             updated_at: task.updated_at.to_string(),
             evidence: task.evidence.map(|evidence| evidence.as_str().to_owned()),
-            withheld: task.blocked_reason.clone().filter(|_| task.status == Status::Done),
+            withheld: task.withheld(),
             self_checked: task.evidence == Some(Evidence::SelfChecked),
             checks: task.checks().to_vec(),
             checks_seen: Vec::new(),

@@ -41,6 +41,7 @@ use contract::aop::Code;
 use contract::domain::attempt::Attempt;
 use contract::domain::limits;
 use contract::domain::priority::Priority;
+use contract::domain::reason::Reason;
 use contract::domain::run::Run;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
@@ -222,7 +223,7 @@ impl<'d> Dispatcher<'d> {
 
     /// Moves a task that has no live attempt, and writes everything since the mark. False if another process moved it
     /// in the last moment.
-    fn settle(&mut self, task: usize, to: Status, reason: String, mark: Mark) -> Result<bool> {
+    fn settle(&mut self, task: usize, to: Status, reason: Reason, mark: Mark) -> Result<bool> {
         let entry = self.tasks[task].move_to(to, Some(reason));
         self.engine.note(entry);
         let is_written = self.engine.commit_unless_moved(mark)?;
@@ -276,10 +277,8 @@ impl<'d> Dispatcher<'d> {
             return Ok(());
         }
         let needed = &self.tasks[because];
-        let mut reason = format!("dependency `{}` is {}", needed.name(), needed.task.status);
-        if self.tasks[task].asked().is_some() {
-            reason = format!("{}: {reason}", Code::DependencyFailed);
-        }
+        let mut reason = Reason::new(format!("dependency `{}` is {}", needed.name(), needed.task.status));
+        reason.code = self.tasks[task].asked().map(|_| Code::DependencyFailed.into());
         let mark = self.engine.pipeline.mark();
         self.settle(task, Status::Canceled, reason, mark).map(drop)
     }
@@ -339,7 +338,7 @@ impl<'d> Dispatcher<'d> {
                 continue;
             }
             let mark = self.engine.pipeline.mark();
-            let reason = "unknown: the agent that had taken it went away".to_owned();
+            let reason = "unknown: the agent that had taken it went away".into();
             self.engine.note(work.move_to(Status::Blocked, Some(reason)));
             self.engine.commit_unless_moved(mark)?;
             self.refresh(task)?;

@@ -30,6 +30,7 @@ use contract::aop::response::Response;
 use contract::domain::attempt::{Attempt, Dispatch, Limited, SessionTotal};
 use contract::domain::executor::ExecutorName;
 use contract::domain::plan::PlanTask;
+use contract::domain::reason::Warning;
 use contract::domain::run::NewRun;
 use contract::domain::task::Task;
 use contract::domain::time::Timestamp;
@@ -155,8 +156,8 @@ pub(crate) trait Reader {
         Wishes::default()
     }
 
-    /// What people should know about the lines since the last call, each as `CODE: reason`.
-    fn warnings(&mut self) -> Vec<String> {
+    /// What people should know about the lines since the last call.
+    fn warnings(&mut self) -> Vec<Warning> {
         Vec::new()
     }
 
@@ -254,11 +255,8 @@ pub(crate) fn command_line(command: &[String], shell: bool) -> Vec<String> {
 pub(crate) fn failure(code: &str, message: impl Into<String>) -> Claim {
     let message = message.into();
     match Code::parse(code) {
-        Some(code) => Claim::Failure { code: code.as_str().to_owned(), message },
-        None => {
-            let message = format!("{code}: {message}");
-            Claim::Failure { code: Code::Unknown.as_str().to_owned(), message }
-        }
+        Some(code) => Claim::Failure { code, message },
+        None => Claim::Failure { code: Code::Unknown, message: format!("{code}: {message}") },
     }
 }
 

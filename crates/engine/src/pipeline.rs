@@ -30,6 +30,7 @@ use contract::aocl::payload::{Control, Delegation, Digests, LayerPayload, LayerR
 use contract::aocl::{Bundle, Layer, Replaced, intents};
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use contract::domain::reason::Reason;
 use contract::domain::run::NewRun;
 use contract::domain::task::TaskId;
 use contract::json::{Map, Value};
@@ -97,7 +98,7 @@ pub(crate) enum StageEnd {
     /// What they handed on, in their order.
     Passed(Vec<Handed>),
     /// The task ends with this reason.
-    Refused(String),
+    Refused(Reason),
     /// The task waits for a person.
     Parked(String),
 }
@@ -235,7 +236,7 @@ impl Pipeline {
                 Exit::Refuse(reason) => return Ok(StageEnd::Refused(reason)),
                 Exit::Park(reason) => return Ok(StageEnd::Parked(reason)),
                 Exit::Answer(_) => {
-                    return Ok(StageEnd::Refused("a layer of a task tried to answer the run".to_owned()));
+                    return Ok(StageEnd::Refused("a layer of a task tried to answer the run".into()));
                 }
             }
         }

@@ -12,6 +12,7 @@ use contract::domain::limits;
 use contract::domain::outside::Outside;
 use contract::domain::pins::together;
 use contract::domain::policy::Authorization;
+use contract::domain::reason::Reason;
 use contract::domain::rollback::Trigger;
 use contract::domain::status::Status;
 use contract::domain::time::Timestamp;
@@ -536,17 +537,17 @@ fn note_moves(
     for to in moves(decision, work.task.status) {
         let task_id = work.task.id.clone();
         if to == Status::Done {
-            let withheld = withheld.clone();
+            let withheld = withheld.clone().map(Reason::from);
             let verified = !work.spec().checks.is_empty();
             engine.note(Entry::Finish { task_id, verified, withheld });
             continue;
         }
-        engine.note(work.move_to(to, Some(format!("unknown: {reason}"))));
+        engine.note(work.move_to(to, Some(format!("unknown: {reason}").into())));
     }
 }
 
 /// Leaves a task with unmerged work to a person.
-fn note_unmerged(engine: &mut EngineRun<'_>, work: &TaskWork, reason: String) {
+fn note_unmerged(engine: &mut EngineRun<'_>, work: &TaskWork, reason: Reason) {
     if work.task.status == Status::InProgress {
         engine.note(work.move_to(Status::Blocked, Some(reason)));
     }

@@ -8,6 +8,7 @@ use contract::aee::{Type, intents as reserved};
 use contract::aocl::payload::Branch;
 use contract::aocl::{Layer, intents};
 use contract::domain::attempt::{Attempt, AttemptState, Outcome as Observed};
+use contract::domain::reason::ReasonRule;
 use contract::domain::run::{NewRun, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::Task;
@@ -15,7 +16,6 @@ use contract::domain::time::Timestamp;
 use contract::json::Value;
 use ops::Result;
 use ops::run::journal::{Entry, Note};
-use ops::run::task_end::RUN_REFUSED;
 
 use crate::dispatcher::{Dispatcher, Finished};
 use crate::pipeline::l9_assemble::{End, FinalAnswer, assemble};
@@ -181,7 +181,7 @@ fn unpark(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
             continue;
         }
         let mark = dispatcher.engine.pipeline.mark();
-        dispatcher.engine.note(Entry::MoveTask { task_id, to: Status::Todo, reason: None, verified: false });
+        dispatcher.engine.note(Entry::MoveTask { task_id, to: Status::Todo, reason: None });
         // If another process moved it, its change stays.
         dispatcher.engine.commit_unless_moved(mark)?;
         dispatcher.refresh(task)?;
@@ -211,7 +211,7 @@ fn fetch<'f, 'd: 'f>(dispatcher: &mut Dispatcher<'d>, run: &'f NewRun) -> Result
 }
 
 fn cancel_rest(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
-    let words = dispatcher.engine.cancel_words()?;
+    let words = dispatcher.engine.canceled_because()?;
     let all = 0..dispatcher.tasks.len();
     loop {
         let mark = dispatcher.engine.pipeline.mark();
@@ -232,12 +232,7 @@ fn cancel_rest(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
             }
             let task_id = dispatcher.tasks[task].task.id.clone();
             let reason = Some(words.clone());
-            dispatcher.engine.note(Entry::MoveTask {
-                task_id,
-                to: Status::Canceled,
-                reason,
-                verified: false,
-            });
+            dispatcher.engine.note(Entry::MoveTask { task_id, to: Status::Canceled, reason });
         }
         let canceled = dispatcher.engine.commit_unless_moved(mark)?;
         all.clone().try_for_each(|task| dispatcher.reload(task))?;
@@ -343,7 +338,7 @@ fn respond(
 /// next one would continue the run as if it was allowed.
 fn refuse_tasks(dispatcher: &mut Dispatcher<'_>, end: &End) {
     let reason = match end {
-        End::Refused(reason) => format!("{RUN_REFUSED}{reason}"),
+        End::Refused(reason) => reason.clone().with_rule(ReasonRule::RunRefused),
         End::Answered(_) | End::Parked(_) | End::Worked | End::Canceled => return,
     };
     for task in 0..dispatcher.tasks.len() {
@@ -354,7 +349,7 @@ fn refuse_tasks(dispatcher: &mut Dispatcher<'_>, end: &End) {
         dispatcher.tasks[task].task.status = Status::Canceled;
         dispatcher.tasks[task].task.blocked_reason = Some(reason.clone());
         let reason = Some(reason.clone());
-        dispatcher.engine.note(Entry::MoveTask { task_id, to: Status::Canceled, reason, verified: false });
+        dispatcher.engine.note(Entry::MoveTask { task_id, to: Status::Canceled, reason });
     }
 }
 

@@ -37,6 +37,11 @@ use crate::error::Result;
 use crate::record::EventWriter;
 use blockers::settle_blocker;
 
+/// The task's reason, as operator documents have it.
+fn printed(task: &Task) -> Option<String> {
+    task.blocked_reason.as_ref().map(ToString::to_string)
+}
+
 /// Updates the ledger after another verb moved a task: its row gets a new version, and its locks are released.
 pub(crate) fn follow(work: &mut EventWriter<'_, '_>, task: &Task) -> Result<()> {
     // A task that an engine executes keeps its locks until the child process has ended.
@@ -54,7 +59,7 @@ pub(crate) fn follow(work: &mut EventWriter<'_, '_>, task: &Task) -> Result<()> 
     }
     row.status = task.status;
     row.version = row.version.saturating_add(1);
-    row.reason = task.blocked_reason.clone().unwrap_or_default();
+    row.reason = printed(task).unwrap_or_default();
     let ledger_version = work.tx.ledger_version(&part.run_id)?.saturating_add(1);
     let written = CrewChange::RowWritten {
         run_id: part.run_id.clone(),
@@ -69,7 +74,7 @@ pub(crate) fn follow(work: &mut EventWriter<'_, '_>, task: &Task) -> Result<()> 
     let blocker = (task.status == Status::Blocked).then(|| Blocker {
         task_id: known.reference,
         code: Code::MissingRequiredInput,
-        reason: task.blocked_reason.clone().unwrap_or_else(|| "blocked by its worker".to_owned()),
+        reason: printed(task).unwrap_or_else(|| "blocked by its worker".to_owned()),
         details: None,
         extra: contract::json::Map::new(),
     });

@@ -12,6 +12,7 @@ pub mod remove_dependency;
 pub mod set_priority;
 pub mod set_status;
 
+use contract::continuity;
 use contract::domain::attempt::AttemptId;
 use contract::domain::change::Change;
 use contract::domain::check::CheckSeen;
@@ -19,6 +20,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::event_kind::{TASK_VERIFIED, TASK_WITHHELD};
 use contract::domain::id::Id;
 use contract::domain::limits;
+use contract::domain::reason::Reason;
 use contract::domain::run::DocumentKind;
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Command, Task, TaskId, apply, decide, not_held_by_another};
@@ -44,6 +46,11 @@ pub(crate) fn required(tx: &Tx<'_>, id: &str) -> Result<Task> {
 /// Why something is so, in a caller's words: bounded, and without secrets before it is stored anywhere.
 pub(crate) fn reason(text: Option<&str>) -> Result<Option<String>> {
     text.map(|text| bounded("the reason", text).map(|text| secrets::scrub(text).into_owned())).transpose()
+}
+
+/// The same as the reason of a task.
+pub(crate) fn task_reason(text: Option<&str>) -> Result<Option<Reason>> {
+    Ok(reason(text)?.as_deref().map(continuity::reason::read))
 }
 
 /// A text that goes into an event.
@@ -102,12 +109,9 @@ pub(crate) fn carry_out_alone(
     Ok(made)
 }
 
-/// The reason of a task that waits for others and for nothing else.
-pub const WAITS: &str = "dependency";
-
 /// Tasks that waited for this one alone can be started.
 pub(crate) fn unblock_dependents(work: &mut EventWriter<'_, '_>, done: &Task) -> Result<()> {
-    for task in work.tx.unblocked_dependents(&done.id, WAITS)? {
+    for task in work.tx.unblocked_dependents(&done.id)? {
         unblock(work, &task, &format!("Unblocked: {} is done", done.title))?;
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! Reads dependencies between tasks.
 
 use contract::domain::id::Id;
+use contract::domain::reason::Reason;
 use contract::domain::task::{Task, TaskId};
 use rusqlite::{OptionalExtension, params};
 
@@ -33,19 +34,21 @@ impl Tx<'_> {
         Ok(statement.query_row([task.as_str()], |row| row.get(0)).optional()?.unwrap_or(0))
     }
 
-    /// Tasks blocked for `reason` that depend on this one.
-    pub fn dependents_waiting(&self, task: &TaskId, reason: &str) -> Result<Vec<Task>> {
+    /// Tasks that depend on this one and are blocked for no other reason than their dependencies.
+    pub fn dependents_waiting(&self, task: &TaskId) -> Result<Vec<Task>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM tasks WHERE id IN (SELECT task_id FROM task_dependencies WHERE depends_on = ?1)
-             AND status = 'blocked' AND blocked_reason = ?2"
+             AND status = 'blocked'"
         );
-        self.task_list(&sql, params![task.as_str(), reason])
+        let mut waiting = self.task_list(&sql, params![task.as_str()])?;
+        waiting.retain(|task| task.blocked_reason.as_ref().is_some_and(Reason::is_dependency));
+        Ok(waiting)
     }
 
-    /// Tasks blocked for `reason` that depend on this one and have no open dependency any more.
-    pub fn unblocked_dependents(&self, task: &TaskId, reason: &str) -> Result<Vec<Task>> {
+    /// The same, without those that have another open dependency.
+    pub fn unblocked_dependents(&self, task: &TaskId) -> Result<Vec<Task>> {
         let mut freed = Vec::new();
-        for dependent in self.dependents_waiting(task, reason)? {
+        for dependent in self.dependents_waiting(task)? {
             if self.open_dependencies(&dependent.id)? == 0 {
                 freed.push(dependent);
             }

@@ -262,7 +262,7 @@ impl Tx<'_> {
                 from.as_str(),
                 to.as_str(),
                 evidence.map(Evidence::as_str),
-                reason,
+                reason.as_ref().map(json).transpose()?,
                 at.millis(),
                 keeps_claim,
                 starts_anew

@@ -6,6 +6,7 @@ pub(crate) mod failure;
 mod files;
 mod identity;
 mod memory_search;
+mod old_values;
 mod open;
 #[cfg(test)]
 pub(crate) mod plans;
@@ -53,7 +54,11 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/sqlite/0010_limit_windows.sql"),
     include_str!("../migrations/sqlite/0011_children.sql"),
     include_str!("../migrations/sqlite/0012_store_id.sql"),
+    include_str!("../migrations/sqlite/0013_reasons.sql"),
 ];
+
+/// The first schema with reasons and warnings in parts.
+const REASONS_SINCE: usize = 13;
 
 /// The state of a file before we change it.
 pub(crate) enum Header {
@@ -154,8 +159,11 @@ pub(crate) fn header(connection: &Connection) -> rusqlite::Result<Header> {
 
 /// Migrates the schema from version `from` to the last of `migrations`, in the caller's transaction.
 pub(crate) fn migrate(connection: &Connection, migrations: &[&str], from: usize) -> rusqlite::Result<()> {
-    for migration in &migrations[from..] {
+    for (index, migration) in migrations.iter().enumerate().skip(from) {
         connection.execute_batch(migration)?;
+        if index + 1 == REASONS_SINCE {
+            old_values::rewrite_reasons(connection)?;
+        }
     }
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     let schema = i64::try_from(migrations.len()).expect("BUG: few migrations");

@@ -266,6 +266,7 @@ fn raw(row: &Row<'_>) -> Result<Task> {
     let checks: Option<String> = row.get(19)?;
     let checks =
         checks.map(|text| serde_json::from_str(&text).map_err(|_| bad("checks", &text))).transpose()?;
+    let reason: Option<String> = row.get(7)?;
     let pinned: Option<String> = row.get(21)?;
     let pinned =
         pinned.map(|text| serde_json::from_str(&text).map_err(|_| bad("pinned", &text))).transpose()?;
@@ -278,7 +279,9 @@ fn raw(row: &Row<'_>) -> Result<Task> {
             .transpose()?,
         priority: row.get(5)?,
         project_id: row.get(6)?,
-        blocked_reason: row.get(7)?,
+        blocked_reason: reason
+            .map(|text| serde_json::from_str(&text).map_err(|_| bad("reason", &text)))
+            .transpose()?,
         version: row.get(8)?,
         claim,
         part,

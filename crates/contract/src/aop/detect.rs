@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::codes::Code;
+use super::Code;
 use super::extra::Requirements;
 use super::fallback::Fallback;
 use super::judge::{self, Expected};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::codes::Code;
+use super::Code;
 use super::event::EventKind;
 use super::header::MessageType;
 use super::task::GuardRails;

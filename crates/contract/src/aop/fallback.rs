@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::codes::Code;
+use super::Code;
 use super::effective;
 use super::event::{Body, Event, VersionFallback};
 use super::header::MessageType;
@@ -23,7 +23,7 @@ pub struct Fallback {
     pub session_id: Option<String>,
     pub task_id: Option<String>,
     pub from_version: Option<String>,
-    pub reason: Reason,
+    pub reason: FallbackReason,
     pub code: Option<Code>,
     pub errors: Vec<String>,
     pub preview: Option<String>,
@@ -32,7 +32,7 @@ pub struct Fallback {
 }
 
 words! {
-    Reason { SchemaFailed = "V2_SCHEMA_VALIDATION_FAILED", TargetV1Only = "TARGET_V1_ONLY" }
+    FallbackReason { SchemaFailed = "V2_SCHEMA_VALIDATION_FAILED", TargetV1Only = "TARGET_V1_ONLY" }
 }
 
 impl Fallback {
@@ -42,7 +42,7 @@ impl Fallback {
             session_id: Some(task.session.session_id.clone()),
             task_id: Some(task.task.task_id.clone()),
             from_version: Some(task.aop_version.clone()),
-            reason: Reason::TargetV1Only,
+            reason: FallbackReason::TargetV1Only,
             code: None,
             errors: Vec::new(),
             preview: None,
@@ -62,7 +62,7 @@ impl Fallback {
             session_id: named([&value["session"]["session_id"], &value["session_id"]]),
             task_id: named([&value["task"]["task_id"], &value["task_id"]]),
             from_version: value["aop_version"].as_str().map(str::to_owned),
-            reason: Reason::SchemaFailed,
+            reason: FallbackReason::SchemaFailed,
             code: Some(Code::read(&verdict.code)),
             errors: verdict.details.findings.iter().map(ToString::to_string).collect(),
             preview: Some(cut(&text, PREVIEW_CHARS_MAX)),

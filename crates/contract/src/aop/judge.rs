@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::codes::Code;
+use super::Code;
 use super::event::{self, EventKind};
 use super::extra::{self, Requirements};
 use super::header::{self, MessageType, VERSION};

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::codes::Code;
+use super::Code;
 use super::header::MessageType;
 use crate::finding::{Finding, Findings};
 

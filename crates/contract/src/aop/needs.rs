@@ -1,6 +1,6 @@
 //! What a TASK needs of the machine it runs on, and whether it is there. The caller looks; this decides.
 
-use super::codes::Code;
+use super::Code;
 use super::task::{Environment, Input, Task};
 
 /// What was found on the machine.

@@ -143,7 +143,7 @@ document! {
 }
 
 document! {
-    // `error_code` stays as the executor wrote it; [`super::codes::Code::read`] says which code it is.
+    // `error_code` stays as the executor wrote it; [`super::Code::read`] says which code it is.
     #[shape(name = "error_details", unknown = Refused, null = absent)]
     #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct ErrorDetails {

@@ -1,9 +1,11 @@
 //! Events as the agent contract shows them: its kinds, and metadata without what only the store needs.
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::reason;
+use crate::domain::reason::Reason;
 use crate::domain::status::Status;
-use crate::domain::task::continuity_reason;
 
 /// Kinds that earlier versions wrote under another name, as they are printed now.
 const RENAMED: [(&str, &str); 2] =
@@ -106,7 +108,8 @@ fn moved(payload: &Value) -> Value {
     for (name, status) in ["from", "to"].into_iter().filter_map(|name| Some((name, state(name)?))) {
         metadata[name] = status.continuity().into();
     }
-    if let Some(reason) = state("to").and_then(|to| continuity_reason(to, payload["reason"].as_str())) {
+    let stored: Option<Reason> = Reason::deserialize(&payload["reason"]).ok();
+    if let Some(reason) = state("to").and_then(|to| reason::printed(to, stored.as_ref())) {
         metadata["reason"] = reason.into();
     }
     metadata

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::reason;
 use crate::domain::request::Agent;
 use crate::domain::status::Status;
 use crate::domain::task::Task;
@@ -40,7 +41,8 @@ pub fn is_open_to(task: &Task, agent: &Agent, project: Option<&str>, now: &Now) 
 
 /// Whether an agent keeps its last focus.
 pub fn keeps(current: &Task, open_dependencies: i64) -> Option<FocusRule> {
-    let failed = current.blocked_reason.as_deref().is_some_and(|reason| reason.starts_with("failure:"));
+    let marked = current.blocked_reason.as_ref().and_then(|reason| reason::marked(&reason.text));
+    let failed = marked == Some(Status::Failed);
     match current.status {
         Status::InProgress => Some(FocusRule::InProgress),
         Status::Blocked if open_dependencies > 0 && !failed => Some(FocusRule::Waiting),

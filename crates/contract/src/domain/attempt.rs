@@ -11,6 +11,7 @@ use super::money::MicroUsd;
 use super::network::Visit;
 use super::outside::Outside;
 use super::priority::Priority;
+use super::reason::Warning;
 use super::report::{CheckpointSeen, Report};
 use super::rollback::Rollback;
 use super::run::{Owner, RunId};
@@ -146,7 +147,7 @@ pub struct Outcome {
     pub recovery: Option<Recovery>,
     /// What people should know about it although it did not fail because of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
 }
 
 /// What was decided about an attempt whose engine died.

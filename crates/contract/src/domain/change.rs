@@ -12,6 +12,7 @@ use super::limit_window::LimitWindow;
 use super::memory::{NewMemory, Place};
 use super::pins::Digests;
 use super::process::ProcessIdentity;
+use super::reason::Reason;
 use super::rollback::Rollback;
 use super::run::{NewRun, Owner, RunId, RunState};
 use super::status::{Evidence, Status};
@@ -39,7 +40,7 @@ pub enum Change {
         from: Status,
         to: Status,
         evidence: Option<Evidence>,
-        reason: Option<String>,
+        reason: Option<Reason>,
     },
     TaskClaimed {
         task_id: TaskId,
@@ -128,7 +129,7 @@ pub enum Change {
     },
     RunCancelRequested {
         run_id: RunId,
-        reason: Option<String>,
+        reason: Option<Reason>,
     },
     RunMoved {
         run_id: RunId,

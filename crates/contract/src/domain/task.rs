@@ -11,6 +11,7 @@ use super::code::ErrorCode;
 use super::id::{Id, Run, Task as TaskKind};
 use super::pins::Digests;
 use super::process::Holder;
+use super::reason::Reason;
 use super::request::Agent;
 use super::status::{Evidence, Status};
 use super::time::{Lease, Now, Timestamp};
@@ -31,7 +32,7 @@ pub struct Task {
     pub priority: i64,
     pub project_id: Option<String>,
     /// Why it is blocked, failed or canceled, or why a done task is only claimed.
-    pub blocked_reason: Option<String>,
+    pub blocked_reason: Option<Reason>,
     /// Grows with each change.
     pub version: i64,
     pub claim: Option<Claim>,
@@ -101,10 +102,10 @@ pub enum Command {
     /// is not granted, `Done` is only claimed although the checks passed.
     Move {
         to: Status,
-        reason: Option<String>,
+        reason: Option<Reason>,
         rules: Rules,
         verified: bool,
-        withheld: Option<String>,
+        withheld: Option<Reason>,
         by: Option<Agent>,
         /// Who answers for it, where one executor goes by several names.
         author: Option<Agent>,
@@ -172,19 +173,9 @@ impl Task {
         self.claim.as_ref().filter(|claim| claim.lease.is_live(now))
     }
 
-    /// The reason in the agent contract.
-    pub fn continuity_reason(&self) -> Option<String> {
-        continuity_reason(self.status, self.blocked_reason.as_deref())
-    }
-}
-
-/// A state's reason in the agent contract, in which a prefix distinguishes failed and canceled.
-pub fn continuity_reason(status: Status, reason: Option<&str>) -> Option<String> {
-    match status {
-        Status::Failed => Some(format!("failure:{}", reason.unwrap_or(""))),
-        Status::Canceled => Some(format!("canceled:{}", reason.unwrap_or(""))),
-        Status::Blocked => reason.map(str::to_owned),
-        Status::Todo | Status::InProgress | Status::Done => None,
+    /// Why the task is only claimed, where it is done.
+    pub fn withheld(&self) -> Option<String> {
+        self.blocked_reason.as_ref().filter(|_| self.status == Status::Done).map(ToString::to_string)
     }
 }
 
@@ -313,7 +304,7 @@ fn evidence_for(
     }
 }
 
-fn moved(task: &Task, to: Status, reason: Option<String>, evidence: Option<Evidence>) -> Change {
+fn moved(task: &Task, to: Status, reason: Option<Reason>, evidence: Option<Evidence>) -> Change {
     Change::TaskMoved { task_id: task.id.clone(), from: task.status, to, evidence, reason }
 }
 

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::limits;
+use super::reason::{Reason, ReasonRule};
 use super::run::RunId;
 use super::status::Status;
 use super::task::TaskId;
@@ -204,6 +205,12 @@ pub struct MergeConflict {
 
 impl MergeConflict {
     /// The reason of the task that could not be merged.
+    pub fn reason(&self) -> Reason {
+        let told = Reason::new(self.told());
+        if self.problem.is_some() { told } else { told.with_rule(ReasonRule::MergeConflict) }
+    }
+
+    /// The same in words.
     pub fn told(&self) -> String {
         let paths = self.listed();
         match &self.problem {

@@ -97,8 +97,8 @@ pub(super) fn ids(bytes: &[u8]) -> (String, String) {
 fn announced(fallback: &Fallback) -> RunWarning {
     let version = fallback.from_version.as_deref().unwrap_or("unknown");
     let why = match fallback.reason {
-        aop::fallback::Reason::SchemaFailed => "does not match the schema",
-        aop::fallback::Reason::TargetV1Only => "is for a target that reads no v2",
+        aop::fallback::FallbackReason::SchemaFailed => "does not match the schema",
+        aop::fallback::FallbackReason::TargetV1Only => "is for a target that reads no v2",
     };
     RunWarning {
         code: "VERSION_FALLBACK".to_owned(),

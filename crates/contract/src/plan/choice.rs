@@ -1,6 +1,6 @@
 //! What follows a failed attempt: the same again, the next alternative, or nothing.
 
-use crate::aop::codes::Code;
+use crate::aop::Code;
 use crate::aop::effective::model::{is_critical, is_triggered};
 use crate::domain::attempt::{Attempt, AttemptState, Outcome};
 use crate::domain::crew::budget::{Amount, Delegated};
@@ -9,6 +9,7 @@ use crate::domain::limits::LIMITED_ATTEMPTS_MAX;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::policy::FallbackTrigger;
 use crate::domain::plan::{Budget, PlanTask};
+use crate::domain::reason::Reason;
 
 /// What follows a failed attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,17 +67,15 @@ pub enum Overspent {
 }
 
 impl GivenUp {
-    /// The reason for people, with its code, before what the last attempt said. `None` where that says it all.
-    pub fn told(&self) -> Option<String> {
+    /// Why the task is not tried again. `None` where the reason of the last attempt is enough.
+    pub fn reason(&self) -> Option<Reason> {
         match self {
             GivenUp::Spent => None,
             GivenUp::Exhausted => {
-                Some(format!("{}: no alternative is left for this failure", Code::AllModelsExhausted))
+                Some(Reason::coded(Code::AllModelsExhausted, "no alternative is left for this failure"))
             }
-            GivenUp::Critical => Some("aborted at the first critical error".to_owned()),
-            GivenUp::OverBudget(overspent) => {
-                Some(format!("{}: {}", Code::CostLimitExceeded, overspent.told()))
-            }
+            GivenUp::Critical => Some(Reason::new("aborted at the first critical error")),
+            GivenUp::OverBudget(overspent) => Some(Reason::coded(Code::CostLimitExceeded, overspent.told())),
         }
     }
 }

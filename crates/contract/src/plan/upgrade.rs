@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::choice::standing;
-use crate::aop::codes::Code;
+use crate::aop::Code;
 use crate::domain::attempt::Attempt;
 use crate::domain::plan::PlanTask;
 use crate::domain::priority::Priority;

@@ -1,6 +1,6 @@
 //! OpenCode.
 
-use contract::aop::codes::Code;
+use contract::aop::Code;
 use contract::aop::task::Provider;
 use serde_json::Value;
 

@@ -2,6 +2,7 @@
 
 use contract::aop::Code;
 use contract::domain::plan::policy::OnFailure;
+use contract::domain::reason::Reason;
 use contract::domain::status::Status;
 use ops::Result;
 use ops::aop_session::abort;
@@ -18,11 +19,9 @@ pub(super) fn aborting(tasks: &TaskSet) -> Vec<usize> {
 }
 
 /// Why a task ends with the one that failed. A TASK ends with the code that AOP has for it.
-pub(super) fn aborted_by(work: &TaskWork, reason: &str) -> String {
-    match work.asked() {
-        Some(_) => format!("{}: aborted: {reason}", Code::DependencyFailed),
-        None => format!("aborted: {reason}"),
-    }
+pub(super) fn aborted_by(work: &TaskWork, reason: &str) -> Reason {
+    let code = work.asked().map(|_| Code::DependencyFailed.into());
+    Reason { code, ..Reason::new(format!("aborted: {reason}")) }
 }
 
 impl Dispatcher<'_> {
@@ -55,9 +54,10 @@ impl Dispatcher<'_> {
         let ended_at = work.attempts.last().and_then(|last| last.ended_at);
         let at = ended_at.unwrap_or_else(|| engine.cx.now().at);
         // Only TASKs belong to sessions.
-        let reason = format!("{}: aborted: {reason}", Code::DependencyFailed);
-        let ended = engine
-            .patiently(|engine| abort::end_others(engine.cx, &engine.caller, &engine.run, (at, &reason)))?;
+        let reason = Reason::coded(Code::DependencyFailed, format!("aborted: {reason}"));
+        let ended = engine.patiently(|engine| {
+            abort::end_others(engine.cx, &engine.caller, &engine.run, (at, reason.clone()))
+        })?;
         for id in ended {
             let told = format!("its failure ends the run {id} of the same session");
             engine.observer.report(Progress::Warned { task: work.name(), told: &told });

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use contract::domain::attempt::NewAttempt;
 use contract::domain::confinement::{GitUse, SandboxMode};
+use contract::domain::failure_code::FailureCode;
+use contract::domain::reason::Reason;
 
 use super::engine_run::EngineRun;
 use super::task_work::TaskWork;
@@ -32,7 +34,7 @@ pub(super) fn is_confined(engine: &EngineRun<'_>, work: &TaskWork) -> bool {
 }
 
 /// Why a sandbox that is demanded for the task cannot be had on this machine.
-pub(super) fn sandbox_refusal(engine: &EngineRun<'_>, work: &TaskWork) -> Option<String> {
+pub(super) fn sandbox_refusal(engine: &EngineRun<'_>, work: &TaskWork) -> Option<Reason> {
     let wanted = wanted(engine, work);
     if wanted.mode != SandboxMode::Enforce {
         return None;
@@ -41,7 +43,8 @@ pub(super) fn sandbox_refusal(engine: &EngineRun<'_>, work: &TaskWork) -> Option
         engine.settings.launcher.sandbox_lacks().map(|lacks| format!("this machine does not have: {lacks}"))
     };
     let reason = wanted.refusal(work.directory(&engine.run)).or_else(lacks)?;
-    Some(format!("E_PERMISSION_DENIED: sandbox = \"enforce\" is not possible here: {reason}"))
+    let reason = format!("sandbox = \"enforce\" is not possible here: {reason}");
+    Some(Reason::coded(FailureCode::PermissionDenied, reason))
 }
 
 /// Makes the task's directories, adds its sandbox to the launch, and returns the caller inside it. The error

@@ -2,6 +2,7 @@
 
 use contract::domain::attempt::AttemptId;
 use contract::domain::code::ErrorCode;
+use contract::domain::reason::Reason;
 use contract::domain::run::{Owner, Run};
 use contract::domain::scope::Scope;
 use ops::crew::Obstacle;
@@ -42,7 +43,7 @@ pub(crate) struct EngineRun<'d> {
 pub(super) struct EndsEarly {
     pub(super) is_canceled: bool,
     /// The reason that came with the cancel.
-    pub(super) cancel_reason: Option<String>,
+    pub(super) cancel_reason: Option<Reason>,
     /// The failure of a task ends all others.
     pub(super) aborted: Option<String>,
     /// No process could be started.
@@ -152,11 +153,11 @@ impl<'d> EngineRun<'d> {
         Ok(())
     }
 
-    /// Why the run was canceled, in words for its tasks.
-    pub(crate) fn cancel_words(&mut self) -> Result<String> {
+    /// Why the run was canceled, for its tasks.
+    pub(crate) fn canceled_because(&mut self) -> Result<Reason> {
         self.note_cancel()?;
         let reason = self.ends_early.cancel_reason.clone();
-        Ok(reason.unwrap_or_else(|| "the run was canceled".to_owned()))
+        Ok(reason.unwrap_or_else(|| "the run was canceled".into()))
     }
 
     pub(crate) fn is_canceled(&self) -> bool {

@@ -10,6 +10,7 @@ use contract::aop::needs::{self, Found, InputFound, Judged};
 use contract::aop::task::Task as AopTask;
 use contract::domain::id::mint;
 use contract::domain::plan::PlanTask;
+use contract::domain::reason::Warning;
 
 use super::engine_run::EngineRun;
 use super::task_work::TaskWork;
@@ -102,10 +103,10 @@ pub(super) fn with_unchanged(
 }
 
 /// The warning for limits on files that had no effect, because no sandbox was on.
-pub(super) fn access_without_effect(spec: &PlanTask, ended: &Ended) -> Option<String> {
+pub(super) fn access_without_effect(spec: &PlanTask, ended: &Ended) -> Option<Warning> {
     let is_open = ended.in_force.as_ref().is_some_and(|in_force| in_force.sandbox.is_none());
     (spec.files.reads.is_some() && is_open)
-        .then(|| "access.filesystem.read_paths has no effect: no sandbox is on".to_owned())
+        .then(|| Warning::new("access.filesystem.read_paths has no effect: no sandbox is on"))
 }
 
 fn readable(path: &Path) -> InputFound {

@@ -11,6 +11,7 @@ use contract::domain::attempt::AttemptId;
 use contract::domain::confinement::SandboxMode;
 use contract::domain::limits;
 use contract::domain::outside::{Interval, Outside, judge};
+use contract::domain::reason::Reason;
 use contract::domain::request::RequestId;
 use contract::domain::status::Status;
 use contract::domain::worktree::MergeConflict;
@@ -83,7 +84,7 @@ pub(super) enum CloneEntry {
     /// The clone stays until the file is dropped. `None` for a task that works in the workspace.
     Entered(Option<File>),
     /// Why the task cannot begin.
-    Refused(String),
+    Refused(Reason),
 }
 
 /// Opens the clone of a task before its attempt is written down. Work of an earlier attempt is merged with what the
@@ -98,7 +99,7 @@ pub(super) fn enter_clone(
     }
     let hold = match open_clone(engine, work, attempt) {
         Ok(hold) => hold,
-        Err(fault) => return Ok(CloneEntry::Refused(with_causes(&fault))),
+        Err(fault) => return Ok(CloneEntry::Refused(with_causes(&fault).into())),
     };
     if !work.attempts.is_empty() {
         bring_together(engine, work, attempt);
@@ -109,7 +110,7 @@ pub(super) fn enter_clone(
             return Ok(CloneEntry::Refused(reason));
         }
         if let Err(fault) = work.clone().clone.note_before(&engine.runner(attempt)) {
-            return Ok(CloneEntry::Refused(with_causes(&fault)));
+            return Ok(CloneEntry::Refused(with_causes(&fault).into()));
         }
     }
     let isolated = &work.clone();
@@ -130,7 +131,7 @@ pub(crate) fn return_to_clone(
     if work.task.status == Status::InProgress {
         let mark = engine.pipeline.mark();
         let reason = format!("unknown: its clone cannot be opened: {}", with_causes(&fault));
-        engine.note(work.move_to(Status::Blocked, Some(reason)));
+        engine.note(work.move_to(Status::Blocked, Some(reason.into())));
         engine.commit_unless_moved(mark)?;
         work.refresh(engine)?;
     }

@@ -13,6 +13,7 @@ use contract::domain::crew::budget::Delegated;
 use contract::domain::limits;
 use contract::domain::money::MicroUsd;
 use contract::domain::outside::Outside;
+use contract::domain::reason::Reason;
 use contract::domain::task::{Task, TaskId};
 use contract::plan::choice::standing;
 use ops::Result;
@@ -35,7 +36,7 @@ use crate::pipeline::{LayerCall, LayerResult, StageEnd};
 /// Whether an attempt can start.
 pub(super) enum Preparation {
     Ready(Box<Shaped>),
-    Refused(String),
+    Refused(Reason),
     /// A layer parked the task until a person continues the run.
     Parked(String),
     /// A slow layer has not answered; the task is offered again later.
@@ -67,7 +68,7 @@ pub(super) fn prepare(
     Ok(match engine.pipeline.record_stage(Stage::Start, results, &id)? {
         StageEnd::Passed(handed) => match handed.into_iter().find_map(Handed::into_launch) {
             Some(launch) => Preparation::Ready(launch),
-            None => Preparation::Refused("no layer decided what the executor is given".to_owned()),
+            None => Preparation::Refused("no layer decided what the executor is given".into()),
         },
         StageEnd::Refused(reason) => Preparation::Refused(reason),
         StageEnd::Parked(reason) => Preparation::Parked(reason),
@@ -203,7 +204,7 @@ pub(super) fn record_judgment(
 ) -> Result<TaskJudgment> {
     let judgment = match engine.pipeline.record_stage(Stage::End, results, id)? {
         StageEnd::Passed(handed) => handed.into_iter().rev().find_map(Handed::into_judgment),
-        StageEnd::Refused(reason) => Some(Box::new(l8_verify::refused(&reason))),
+        StageEnd::Refused(reason) => Some(Box::new(l8_verify::refused(&reason.to_string()))),
         StageEnd::Parked(reason) => return Ok(TaskJudgment::Parked(reason)),
     };
     let none = || Box::new(l8_verify::refused("no layer judged the attempt"));

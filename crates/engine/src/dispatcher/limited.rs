@@ -1,9 +1,10 @@
 //! Provider limits: an alternative takes over, or the task waits until the reset time.
 
-use contract::aop::codes::Code;
+use contract::aop::Code;
 use contract::aop::effective::model::{is_chosen, is_triggered};
 use contract::domain::attempt::{Limited, NewAttempt};
 use contract::domain::limit_window::resource;
+use contract::domain::reason::Reason;
 use ops::Result;
 use ops::crew::Obstacle;
 use ops::limit_window::LimitConflict;
@@ -62,8 +63,8 @@ impl Dispatcher<'_> {
         let mark = self.engine.pipeline.mark();
         if conflict.exceeds(longest, &now) {
             self.tasks[task].clear_wait();
-            let reason = format!("{}: {}", Code::ModelUnavailable, conflict.window.given_up(longest));
-            return self.refuse(task, &reason, mark);
+            let reason = Reason::coded(Code::ModelUnavailable, conflict.window.given_up(longest));
+            return self.refuse(task, reason, mark);
         }
         if conflict.since.is_none() {
             let (task_id, resource) = (self.tasks[task].task.id.clone(), conflict.window.resource.clone());

@@ -9,6 +9,7 @@ use contract::domain::check::CheckSeen;
 use contract::domain::limits;
 use contract::domain::outside::Outside;
 use contract::domain::plan::PlanTask;
+use contract::domain::reason::Warning;
 use contract::domain::time::Timestamp;
 use contract::secrets::Hidden;
 
@@ -35,7 +36,7 @@ pub(crate) struct Live {
     /// When its timeout ended, on the boot clock, if it was allowed to go on.
     pub(super) late_since_ms: Option<i64>,
     /// Warnings for its record; each is shown once.
-    pub(super) warnings: Vec<String>,
+    pub(super) warnings: Vec<Warning>,
     pub(super) phase: AttemptPhase,
 }
 

@@ -1,6 +1,6 @@
 //! Which executor and model the next attempt of a task uses.
 
-use contract::aop::codes::Code;
+use contract::aop::Code;
 use contract::domain::attempt::{Attempt, Dispatch, SessionTotal};
 use contract::domain::executor::ExecutorName;
 use contract::domain::plan::{Alternative, PlanTask};

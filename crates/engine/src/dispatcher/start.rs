@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use contract::aee::Type;
 use contract::aop::event::{Body, VersionFallback};
-use contract::aop::fallback::Reason;
+use contract::aop::fallback::FallbackReason;
 use contract::aop::header::AOP_VERSION;
 use contract::domain::attempt::{Dispatch, NewAttempt};
+use contract::domain::failure_code::FailureCode;
 use contract::domain::id::mint;
+use contract::domain::reason::Reason;
 use contract::domain::run::DocumentKind;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
@@ -40,7 +42,7 @@ use crate::supervisor::{LaunchSpec, Marker};
 enum StartDecision<'d> {
     Ready(Box<ReadyStart<'d>>),
     /// It fails without an attempt.
-    Refused(String),
+    Refused(Reason),
     /// It is left to a person.
     Parked(String),
     /// Its provider refuses work for a while.
@@ -80,8 +82,8 @@ impl<'d> Dispatcher<'d> {
         let dependencies: Vec<&Task> = needs.iter().map(|&needed| &self.tasks[needed].task).collect();
         match decide(&mut self.engine, work, &dependencies)? {
             StartDecision::Ready(ready) => self.begin(task, ready, mark),
-            StartDecision::Refused(reason) => self.refuse(task, &reason, mark),
-            StartDecision::Parked(reason) => self.leave_unstarted(task, reason, mark),
+            StartDecision::Refused(reason) => self.refuse(task, reason, mark),
+            StartDecision::Parked(reason) => self.leave_unstarted(task, reason.into(), mark),
             StartDecision::Limited(conflict) => self.wait_for_limit(task, conflict),
             StartDecision::Awaited => {
                 let until_ms = layers::awaited_until_ms(&self.engine, work);
@@ -133,15 +135,15 @@ impl<'d> Dispatcher<'d> {
     }
 
     /// Leaves a task that cannot begin to a person.
-    fn leave_unstarted(&mut self, task: usize, reason: String, mark: Mark) -> Result<()> {
+    fn leave_unstarted(&mut self, task: usize, reason: Reason, mark: Mark) -> Result<()> {
         self.engine.pipeline.forget_answers(Some(task));
         self.settle(task, Status::Blocked, reason, mark).map(drop)
     }
 
     /// The task could not be prepared: it fails without an attempt.
-    pub(super) fn refuse(&mut self, task: usize, reason: &str, mark: Mark) -> Result<()> {
+    pub(super) fn refuse(&mut self, task: usize, reason: Reason, mark: Mark) -> Result<()> {
         self.engine.pipeline.forget_answers(Some(task));
-        if self.settle(task, Status::Failed, reason.to_owned(), mark)? {
+        if self.settle(task, Status::Failed, reason, mark)? {
             self.engine.pipeline.task_ended(self.tasks[task].part().number);
         }
         Ok(())
@@ -157,11 +159,11 @@ fn decide<'d>(
     let wants = match waiting::wants(engine, work) {
         Ok(wants) => wants,
         Err(error) => {
-            return Ok(StartDecision::Refused(format!("{}: {}", error.code.as_str(), error.message)));
+            return Ok(StartDecision::Refused(Reason::coded(error.code, error.message)));
         }
     };
     if let Some(overspent) = selection::overspent(engine.cx, work)? {
-        return Ok(StartDecision::Refused(format!("E_COST_LIMIT_EXCEEDED: {}", overspent.told())));
+        return Ok(StartDecision::Refused(Reason::coded(FailureCode::CostLimitExceeded, overspent.told())));
     }
     let selected = match limited::available(engine, work)? {
         Availability::Available(selected) => selected,
@@ -169,7 +171,8 @@ fn decide<'d>(
     };
     let name = &selected.executor;
     let Some(executor) = engine.settings.executors.find(name) else {
-        return Ok(StartDecision::Refused(format!("E_AGENT_NOT_FOUND: there is no executor `{name}`")));
+        let reason = Reason::coded(FailureCode::AgentNotFound, format!("there is no executor `{name}`"));
+        return Ok(StartDecision::Refused(reason));
     };
     let number = i64::try_from(work.attempts.len()).unwrap_or(i64::MAX) + 1;
     Ok(match layers::prepare(engine, work, dependencies, number, &selected)? {
@@ -241,7 +244,7 @@ fn old_protocol(work: &TaskWork, executor: &dyn Executor) -> Option<Entry> {
         agent: Some(configured.name.as_str().to_owned()),
         from_version: Some(AOP_VERSION.to_owned()),
         to_version: Some("1.x".to_owned()),
-        reason: Reason::TargetV1Only.as_str().to_owned(),
+        reason: FallbackReason::TargetV1Only.as_str().to_owned(),
         error_code: None,
         validation_errors: Vec::new(),
         input_preview: None,

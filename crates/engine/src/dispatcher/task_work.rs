@@ -8,6 +8,7 @@ use contract::aop::task::Task as AopTask;
 use contract::domain::attempt::{Attempt, has_failed};
 use contract::domain::money::MicroUsd;
 use contract::domain::plan::PlanTask;
+use contract::domain::reason::Reason;
 use contract::domain::run::Run;
 use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, Task, TaskId};
@@ -173,8 +174,8 @@ impl TaskWork {
     }
 
     /// The journal entry that moves the task.
-    pub(crate) fn move_to(&self, to: Status, reason: Option<String>) -> Entry {
-        Entry::MoveTask { task_id: self.task.id.clone(), to, reason, verified: false }
+    pub(crate) fn move_to(&self, to: Status, reason: Option<Reason>) -> Entry {
+        Entry::MoveTask { task_id: self.task.id.clone(), to, reason }
     }
 
     pub(super) fn has_failed(&self) -> bool {

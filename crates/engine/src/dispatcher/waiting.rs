@@ -10,6 +10,7 @@ use contract::domain::crew::reference_of;
 use contract::domain::limits;
 use contract::domain::priority::Priority;
 use contract::domain::process::Remains;
+use contract::domain::reason::Reason;
 use contract::domain::run::Run;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
@@ -120,12 +121,12 @@ pub(crate) fn look_at_holder(settings: &Settings, obstacle: &mut Obstacle) {
 }
 
 /// Why a task did not begin, with the code of AOP if it has one for that, or else of the operator contract.
-pub(super) fn refusal(run: &Run, work: &TaskWork, hindrance: &Obstacle) -> String {
+pub(super) fn refusal(run: &Run, work: &TaskWork, hindrance: &Obstacle) -> Reason {
     if let Obstacle::Budget { fault: fault @ BudgetFault::Exhausted { .. }, .. } = hindrance {
-        return format!("{}: {fault}", Code::CostLimitExceeded);
+        return Reason::coded(Code::CostLimitExceeded, fault.to_string());
     }
     let error = hindrance.refusal(run, &reference_of(work.part().number));
-    format!("{}: {}", error.code.as_str(), error.message)
+    Reason::coded(error.code, error.message)
 }
 
 impl Dispatcher<'_> {

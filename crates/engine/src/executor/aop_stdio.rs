@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use contract::aop::codes::Code;
+use contract::aop::Code;
 use contract::aop::event::{Body, Event, EventKind};
 use contract::aop::response::Response;
 use contract::aop::task::{
@@ -13,6 +13,7 @@ use contract::aop::{self, Line as Message, effective, v1};
 use contract::domain::attempt::{Dispatch, Limited};
 use contract::domain::limits;
 use contract::domain::priority::Priority;
+use contract::domain::reason::{Warning, WarningCode};
 use contract::domain::report::{FinalSignal, ReportedState};
 use contract::domain::text::cut;
 use contract::domain::time::Timestamp;
@@ -28,6 +29,7 @@ use super::{
 use crate::pipeline::l7_delegate::Claim;
 use crate::supervisor::Stdin;
 use contract::secrets::Hidden;
+use contract::verdict::Verdict;
 
 pub(super) struct AopStdio {
     pub(super) own: Configured,
@@ -153,11 +155,11 @@ struct AopReader {
     hidden: Hidden,
     response: Option<Box<Response>>,
     /// The first thing that breaks the protocol, as `CODE: reason`.
-    fault: Option<String>,
+    fault: Option<Claim>,
     /// The first object that is not a message. It counts only if no RESPONSE comes.
-    noise: Option<String>,
+    noise: Option<Claim>,
     /// What is to be said about messages without effect.
-    warnings: Vec<String>,
+    warnings: Vec<Warning>,
     warned: BTreeSet<String>,
     /// What a program that speaks no v2 printed, as far as it matters: its last lines.
     text: Option<VecDeque<String>>,
@@ -231,18 +233,19 @@ impl AopReader {
             None
         };
         match wrong {
-            Some(wrong) => self.fault(&format!("E_MALFORMED_RESPONSE: the RESPONSE {wrong}")),
+            Some(wrong) => self.malformed(format!("the RESPONSE {wrong}")),
             None => self.response = Some(Box::new(response)),
         }
     }
 
     /// Takes an object that is no valid message, and why.
-    fn refused(&mut self, line: &[u8], why: String) {
+    fn refused(&mut self, line: &[u8], verdict: &Verdict) {
+        let why = failure(&verdict.code, self.hidden.one_line(&verdict.reason));
         if let Some(name) = unknown_event(line) {
             let name = self.hidden.one_line(&name);
             self.warn(format!("the executor sent the event {name}, which writ does not know"));
         } else if is_message(line) {
-            self.fault(&why);
+            self.fault.get_or_insert(why);
         } else {
             self.noise.get_or_insert(why);
         }
@@ -265,18 +268,18 @@ impl AopReader {
     /// The same is said once for all.
     fn warn(&mut self, told: String) {
         if self.warned.len() < WARNED_MAX && self.warned.insert(told.clone()) {
-            self.warnings.push(format!("WITHOUT_EFFECT: {told}"));
+            self.warnings.push(Warning::coded(WarningCode::WithoutEffect, told));
         }
     }
 
-    fn fault(&mut self, message: &str) {
-        self.fault.get_or_insert_with(|| message.to_owned());
+    fn malformed(&mut self, message: String) {
+        self.fault.get_or_insert(Claim::Failure { code: Code::MalformedResponse, message });
     }
 
     /// The limit that a RESPONSE reports with its end. Without an end the TASK's own retries decide.
     fn limited(&self, claim: &Claim, ended: &Ended) -> Option<Limited> {
         let Claim::Failure { code, message } = claim else { return None };
-        if Code::parse(code) != Some(Code::ModelUnavailable) {
+        if *code != Code::ModelUnavailable {
             return None;
         }
         let response = self.response.as_ref()?;
@@ -293,8 +296,7 @@ impl AopReader {
     fn claim(&self, ended: &Ended) -> Claim {
         let noise = self.noise.as_ref().filter(|_| self.response.is_none());
         if let Some(fault) = self.fault.as_ref().or(noise) {
-            let (code, message) = fault.split_once(": ").unwrap_or(("E_MALFORMED_RESPONSE", fault));
-            return failure(code, self.hidden.one_line(message));
+            return fault.clone();
         }
         let Some(response) = &self.response else {
             return match ended.exit_code {
@@ -326,7 +328,7 @@ impl Reader for AopReader {
         let line = match line {
             Line::Whole(line) => line.trim_ascii(),
             Line::TooLong => {
-                self.fault("E_MALFORMED_RESPONSE: a line is longer than the limit");
+                self.malformed("a line is longer than the limit".to_owned());
                 return Vec::new();
             }
         };
@@ -338,12 +340,12 @@ impl Reader for AopReader {
         match aop::parse_line(line, self.task.guard_rails.as_ref()) {
             Ok(Message::Event(event)) => return self.own(event).into_iter().collect(),
             Ok(Message::Response(response)) => self.take(response),
-            Err(verdict) => self.refused(line, format!("{}: {}", verdict.code, verdict.reason)),
+            Err(verdict) => self.refused(line, &verdict),
         }
         Vec::new()
     }
 
-    fn warnings(&mut self) -> Vec<String> {
+    fn warnings(&mut self) -> Vec<Warning> {
         std::mem::take(&mut self.warnings)
     }
 

@@ -1,10 +1,10 @@
 //! What an executor claims about its work in its RESPONSE.
 
-use contract::aop::codes::Code;
 use contract::aop::header::SCHEMA_VERSION;
 use contract::aop::limits::ACTIONS_SOFT;
 use contract::aop::report::report_of;
 use contract::aop::response::Response;
+use contract::domain::reason::{Warning, WarningCode};
 use contract::domain::report::{FinalSignal, Report, ReportedState};
 use contract::secrets::Hidden;
 
@@ -14,18 +14,21 @@ pub(crate) struct Claims {
     /// `None` if there was no RESPONSE.
     pub(crate) report: Option<Box<Report>>,
     /// What its form gives reason to say.
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Vec<Warning>,
 }
 
 impl Claims {
     pub(crate) fn of(response: Response, hidden: &Hidden) -> Self {
         let actions = response.execution_summary.as_ref().map_or(0, |summary| summary.actions.len());
-        let code = Code::PayloadSizeWarning.as_str();
         let many = (actions > ACTIONS_SOFT).then(|| {
-            format!("{code}: execution_summary.actions has {actions} entries; at most {ACTIONS_SOFT} are recommended")
+            let told = format!(
+                "execution_summary.actions has {actions} entries; at most {ACTIONS_SOFT} are recommended"
+            );
+            Warning::coded(WarningCode::PayloadSize, told)
         });
         let version = (response.schema_version != SCHEMA_VERSION).then(|| {
-            format!("WITHOUT_EFFECT: the schema_version of the RESPONSE is read as {SCHEMA_VERSION}")
+            let told = format!("the schema_version of the RESPONSE is read as {SCHEMA_VERSION}");
+            Warning::coded(WarningCode::WithoutEffect, told)
         });
         let report = report_of(response).bounded(&|text| hidden.clean(text).into_owned());
         Self { report: Some(Box::new(report)), warnings: many.into_iter().chain(version).collect() }
@@ -65,10 +68,9 @@ mod tests {
     #[test]
     fn more_actions_than_recommended_are_a_warning_and_as_many_are_none() {
         let warnings = |actions| Claims::of(response(actions), &Hidden::default()).warnings;
-        assert_eq!(warnings(200), Vec::<String>::new());
-        let expected =
-            "E_PAYLOAD_SIZE_WARNING: execution_summary.actions has 201 entries; at most 200 are recommended";
-        assert_eq!(warnings(201), [expected]);
+        assert_eq!(warnings(200), []);
+        let expected = "execution_summary.actions has 201 entries; at most 200 are recommended";
+        assert_eq!(warnings(201), [Warning::coded(WarningCode::PayloadSize, expected)]);
     }
 
     #[test]

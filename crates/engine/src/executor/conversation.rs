@@ -179,7 +179,7 @@ impl Conversation {
         let (state, signal, error) = match claim {
             Claim::Success => (ReportedState::Completed, FinalSignal::Success, None),
             Claim::Failure { code, message } => {
-                (ReportedState::Failed, FinalSignal::Failure, Some(ErrorReport::new(code, message)))
+                (ReportedState::Failed, FinalSignal::Failure, Some(ErrorReport::new(code.as_str(), message)))
             }
         };
         let omitted = talk.actions_omitted;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use contract::aop::Code;
 use contract::domain::network::{Verdict, Visit};
 use contract::domain::time::{Timestamp, human_duration};
 use contract::secrets::Hidden;
@@ -151,13 +152,13 @@ pub(crate) fn forced_failure(ended: &Ended, timeout: Duration) -> Option<Claim> 
 pub(crate) fn with_denial(claim: Claim, ended: &Ended) -> Claim {
     let claim = match (claim, ended.unreached()) {
         (Claim::Failure { code, message }, Some(unreached)) => {
-            failure(&code, format!("{message}; {unreached}"))
+            Claim::Failure { code, message: format!("{message}; {unreached}") }
         }
         (claim, _) => claim,
     };
     match (claim, &ended.denied) {
         (Claim::Failure { code, message }, Some(denied))
-            if code == "E_PROCESS_CRASH" || code == "E_UNKNOWN" =>
+            if matches!(code, Code::ProcessCrash | Code::Unknown) =>
         {
             failure("E_PERMISSION_DENIED", format!("{message}; {denied}"))
         }

@@ -2,6 +2,7 @@
 
 use contract::aop::event::Body;
 use contract::domain::money::MicroUsd;
+use contract::domain::reason::Warning;
 use contract::domain::report::CostReport;
 
 use super::conversation::AgentUsage;
@@ -19,7 +20,7 @@ impl Reader for Free {
         self.0.error_output(bytes);
     }
 
-    fn warnings(&mut self) -> Vec<String> {
+    fn warnings(&mut self) -> Vec<Warning> {
         self.0.warnings()
     }
 

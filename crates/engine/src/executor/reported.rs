@@ -7,6 +7,7 @@ use contract::aop::response::{CostTracking, Response};
 use contract::domain::limits::{REPORTED_TOKENS_MAX, RETRY_AFTER_MAX};
 use contract::domain::money::MicroUsd;
 use contract::domain::price::Tokens;
+use contract::domain::reason::{Warning, WarningCode};
 use contract::domain::time::human_duration;
 
 use contract::secrets::Hidden;
@@ -68,7 +69,7 @@ pub(crate) fn sign_of(body: &Body, hidden: &Hidden) -> Option<Sign> {
 }
 
 /// What is said about an event that is not an executor's to send. It has no effect.
-pub(crate) fn without_effect(body: &Body) -> Option<String> {
+pub(crate) fn without_effect(body: &Body) -> Option<Warning> {
     let (event, why) = match body {
         Body::Heartbeat(_) | Body::ProgressUpdate(_) => return None,
         Body::PriorityEscalation(_) => {
@@ -84,7 +85,7 @@ pub(crate) fn without_effect(body: &Body) -> Option<String> {
             (EventKind::SessionFinalReport, "writ itself reports the end of a session")
         }
     };
-    Some(format!("WITHOUT_EFFECT: the executor sent {event}: {why}"))
+    Some(Warning::coded(WarningCode::WithoutEffect, format!("the executor sent {event}: {why}")))
 }
 
 /// A progress report for the log, without what is hidden. Other events are none.

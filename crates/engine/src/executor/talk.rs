@@ -1,6 +1,6 @@
 //! What an agent program has said so far, whatever its stream looks like.
 
-use contract::aop::codes::Code;
+use contract::aop::Code;
 use contract::aop::limits::ACTIONS_SOFT;
 use contract::domain::attempt::Limited;
 use contract::domain::limits::{AGENT_SESSION_BYTES_MAX, REPORTED_TOKENS_MAX};

@@ -101,7 +101,7 @@ impl Reader for TextAnswer {
             Claim::Failure { code, message } => {
                 (status.state, status.final_signal) = (ReportedState::Failed, Some(FinalSignal::Failure));
                 response.error_details = Some(ErrorDetails {
-                    error_code: code.clone(),
+                    error_code: code.to_string(),
                     message: message.clone(),
                     stack_trace: None,
                     recovery_suggestions: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contract::aop::codes::Code;
+use contract::aop::Code;
 use contract::domain::attempt::Limited;
 use contract::domain::limits::LIMIT_RESET_MAX;
 use contract::domain::time::{Timestamp, parse_duration};

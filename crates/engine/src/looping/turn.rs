@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use contract::continuity::TaskView;
+use contract::continuity::reason::without_failure;
 use contract::continuity::state::TaskState;
 use contract::domain::code::ErrorCode;
 use contract::domain::scope::Scope;
@@ -105,7 +106,7 @@ impl LoopTurn<'_> {
                 LoopVerdict::Open { status, reason, .. } => {
                     if status == "error" {
                         let program = self.settings.command.name();
-                        let words = reason.trim_start_matches("failure:");
+                        let words = without_failure(&reason);
                         observe(LoopEvent::Notice(format!("{program}: {words}")));
                     }
                     self.block(cx, &reason, &step)?;

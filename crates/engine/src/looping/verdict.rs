@@ -1,5 +1,6 @@
 //! What became of a loop's task when the agent ended, and why.
 
+use contract::continuity::reason;
 use contract::continuity::state::CloseOutcome;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
@@ -47,7 +48,7 @@ pub(super) fn judge(
     match task.status {
         Status::Done => return Ok(LoopVerdict::Ended("completed")),
         Status::Blocked | Status::Failed | Status::Canceled => {
-            return Ok(LoopVerdict::Blocked(task.blocked_reason));
+            return Ok(LoopVerdict::Blocked(task.blocked_reason.map(|reason| reason.to_string())));
         }
         Status::Todo | Status::InProgress if matches!(attempt.end, Err(RunError::Stopped)) => {
             let key = settings.key(&format!("{}_leave", attempt.step))?;
@@ -84,7 +85,7 @@ pub(super) fn judge(
 /// The check that failed, and the end of what it printed.
 fn check_reason(error: &Error) -> String {
     let printed = error.details.get("last_lines").and_then(serde_json::Value::as_str).unwrap_or_default();
-    let text = format!("failure:{}\n{printed}", error.message);
+    let text = reason::failure(&format!("{}\n{printed}", error.message));
     let text = text.trim_end();
     let end = text.floor_char_boundary(limits::EVENT_MESSAGE_BYTES_MAX);
     text[..end].to_owned()
@@ -95,10 +96,11 @@ fn left_open(settings: &LoopSettings, attempt: &AttemptEnd<'_>) -> LoopVerdict {
     let (status, reason) = match attempt.end {
         Ok(exit) => ("blocked", exited(*exit)),
         Err(RunError::Stopped) => ("blocked", exited(Exit::Code(0))),
-        Err(RunError::Timeout(_)) => {
-            ("timeout", format!("failure:timed out after {}", human_duration(settings.bounds.task_timeout)))
-        }
-        Err(error) => ("error", format!("failure:{}", fault(error))),
+        Err(RunError::Timeout(_)) => (
+            "timeout",
+            reason::failure(&format!("timed out after {}", human_duration(settings.bounds.task_timeout))),
+        ),
+        Err(error) => ("error", reason::failure(&fault(error))),
     };
     LoopVerdict::Open { status, reason, may_retry: false }
 }
@@ -114,7 +116,7 @@ pub(super) fn fault(error: &RunError) -> String {
 
 /// In the words of the agent contract, with the exit code and the last line.
 fn exited(exit: Exit, last: &str, is_original: bool) -> String {
-    let mut reason = "failure:agent exited without completing".to_owned();
+    let mut reason = reason::failure("agent exited without completing");
     if is_original {
         return reason;
     }

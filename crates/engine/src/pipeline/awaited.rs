@@ -5,7 +5,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use contract::domain::failure_code::FailureCode;
 use contract::domain::limits;
+use contract::domain::reason::Reason;
 use contract::domain::time::human_duration;
 
 use super::elapsed_ms;
@@ -87,7 +89,7 @@ impl Awaited {
             let begun = Instant::now();
             let outcome = work.call(&thread_give_up).after(before);
             let result = outcome.settle(elapsed_ms(begun)).unwrap_or_else(|slow| {
-                refused(slow.earlier, "AWAITED_TWICE", "a slow layer may not wait for another one")
+                refused(slow.earlier, "AWAITED_TWICE", "a slow layer may not wait for another one".into())
             });
             // Fails only if the runner is gone.
             sender.send(Answer { key: answer_to, ticket, result }).ok();
@@ -132,8 +134,9 @@ impl Awaited {
     }
 
     fn too_late(&self, key: &LayerKey, earlier: &Outcome) -> LayerResult {
-        let reason = format!("E_TIMEOUT: {} did not answer within {}", key.id, human_duration(self.timeout));
-        let mut result = refused(earlier.clone(), "NO_ANSWER", &reason);
+        let reason = format!("{} did not answer within {}", key.id, human_duration(self.timeout));
+        let reason = Reason::coded(FailureCode::Timeout, reason);
+        let mut result = refused(earlier.clone(), "NO_ANSWER", reason);
         result.timing_ms = u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX);
         result
     }
@@ -154,9 +157,9 @@ impl Drop for Awaited {
     }
 }
 
-fn refused(earlier: Outcome, code: &str, reason: &str) -> LayerResult {
-    let Outcome { decisions, delta, refs, .. } = earlier.and(code, reason);
-    LayerResult { decisions, delta, refs, exit: Exit::Refuse(reason.to_owned()), timing_ms: 0 }
+fn refused(earlier: Outcome, code: &str, reason: Reason) -> LayerResult {
+    let Outcome { decisions, delta, refs, .. } = earlier.and(code, reason.to_string());
+    LayerResult { decisions, delta, refs, exit: Exit::Refuse(reason), timing_ms: 0 }
 }
 
 #[cfg(test)]

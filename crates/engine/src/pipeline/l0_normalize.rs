@@ -1,7 +1,9 @@
 //! L0: brings the request into one form, and refuses work whose workspace is missing.
 
 use contract::aocl::Layer;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::limits::FINDINGS_TRACED_MAX;
+use contract::domain::reason::Reason;
 use contract::plan::without_effect;
 
 use super::Outcome;
@@ -36,8 +38,9 @@ fn run(input: &LayerInput<'_>) -> Outcome {
     if run.plan.tasks.is_empty() || facts.workspace_exists {
         return outcome;
     }
-    let reason = format!("E_FILE_NOT_FOUND: the workspace {} is not a directory", run.workspace);
-    outcome.and("WORKSPACE_MISSING", &reason).refuse(reason)
+    let reason = format!("the workspace {} is not a directory", run.workspace);
+    let reason = Reason::coded(FailureCode::FileNotFound, reason);
+    outcome.and("WORKSPACE_MISSING", reason.to_string()).refuse(reason)
 }
 
 /// Warnings about the document that the record of this layer has.

@@ -20,7 +20,7 @@ fn run(input: &LayerInput<'_>) -> Outcome {
     // has the results of its attempts in any case.
     for (task, _) in failed.take(limits::LESSONS_MAX) {
         let Some(part) = task.part.as_ref() else { continue };
-        let reason = task.blocked_reason.as_deref().unwrap_or("failed");
+        let reason = task.blocked_reason.as_ref().map_or_else(|| "failed".to_owned(), ToString::to_string);
         // The next walk's brief is built from this.
         outcome =
             outcome.set(format!("C6.Audit.lessons.t{}", part.number), format!("failed before: {reason}"));

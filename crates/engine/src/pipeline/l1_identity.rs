@@ -1,7 +1,9 @@
 //! L1: identifies the caller, and refuses a run that is nested too deep in runs that started runs.
 
 use contract::aocl::Layer;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::limits;
+use contract::domain::reason::Reason;
 use contract::domain::run::NewRun;
 use contract::domain::text::cut;
 use contract::json::Value;
@@ -25,9 +27,9 @@ fn run(input: &LayerInput<'_>) -> Outcome {
     if run.depth <= limits::DELEGATION_DEPTH_MAX {
         return outcome;
     }
-    let reason =
-        format!("E_MAX_DEPTH_EXCEEDED: depth {} is over {}", run.depth, limits::DELEGATION_DEPTH_MAX);
-    outcome.and("DEPTH_EXCEEDED", &reason).refuse(reason)
+    let reason = format!("depth {} is over {}", run.depth, limits::DELEGATION_DEPTH_MAX);
+    let reason = Reason::coded(FailureCode::MaxDepthExceeded, reason);
+    outcome.and("DEPTH_EXCEEDED", reason.to_string()).refuse(reason)
 }
 
 /// Who sent the TASKs of a session, and to whom.

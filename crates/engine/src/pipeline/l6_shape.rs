@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use contract::aocl::Layer;
 use contract::aop::needs::Unmet;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::plan::policy::OnFailure;
+use contract::domain::reason::{Reason, Warning, WarningCode};
 use contract::domain::time::human_duration;
 use contract::secrets::Hidden;
 
@@ -22,7 +24,7 @@ pub(crate) struct Shaped {
     pub(crate) hidden: Hidden,
     pub(crate) timeout: Duration,
     /// What people should know about the attempt.
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Vec<Warning>,
 }
 
 pub(super) const LAYER: LayerSpec = LayerSpec::new(Layer::Shape, Stage::Start, run).required();
@@ -32,7 +34,7 @@ fn run(input: &LayerInput<'_>) -> Outcome {
     let AttemptChoice { executor, model, fallback, escalated } = facts.choice;
     let spec = &facts.part.spec;
     if let Some(Unmet { code, rule, reason }) = &facts.needs.unmet {
-        return Outcome::decided("NOT_MET", format!("{rule}: {reason}")).refuse(format!("{code}: {reason}"));
+        return Outcome::decided("NOT_MET", format!("{rule}: {reason}")).refuse(Reason::coded(*code, reason));
     }
     let timeout = facts.timeout_max.map_or(spec.timeout(), |max| spec.timeout().min(max));
     let mut env = BTreeMap::new();
@@ -45,7 +47,8 @@ fn run(input: &LayerInput<'_>) -> Outcome {
         };
         let Some(resolved) = resolved else {
             let reason = format!("{value} is not set in writ's environment");
-            return Outcome::decided("ENV_MISSING", &reason).refuse(format!("E_PERMISSION_DENIED: {reason}"));
+            let missing = Outcome::decided("ENV_MISSING", &reason);
+            return missing.refuse(Reason::coded(FailureCode::PermissionDenied, reason));
         };
         if value.starts_with("env:") {
             hidden.add(&resolved);
@@ -86,20 +89,22 @@ fn run(input: &LayerInput<'_>) -> Outcome {
             env,
             hidden,
             timeout,
-            warnings: facts.needs.warnings.iter().cloned().chain(unused(facts)).collect(),
+            warnings: facts.needs.warnings.iter().map(Warning::new).chain(unused(facts)).collect(),
         })))
 }
 
 /// What the TASK says about its target and the executor has no setting for, for the answer.
-fn unused(facts: &StartFacts<'_>) -> Vec<String> {
+fn unused(facts: &StartFacts<'_>) -> Vec<Warning> {
     let executor = facts.choice.executor.as_str();
-    let profile = facts.profile.filter(|(_, is_used)| !is_used).map(|(profile, _)| {
-        format!("WITHOUT_EFFECT: target.execution_profile `{profile}`: {executor} has no such setting")
-    });
-    let model = facts.unused_model.map(|model| {
-        format!("WITHOUT_EFFECT: target.model `{model}`: the command of {executor} has no {{model}}")
-    });
-    profile.into_iter().chain(model).collect()
+    let profile = facts
+        .profile
+        .filter(|(_, is_used)| !is_used)
+        .map(|(profile, _)| format!("target.execution_profile `{profile}`: {executor} has no such setting"));
+    let model = facts
+        .unused_model
+        .map(|model| format!("target.model `{model}`: the command of {executor} has no {{model}}"));
+    let unused = profile.into_iter().chain(model);
+    unused.map(|told| Warning::coded(WarningCode::WithoutEffect, told)).collect()
 }
 
 fn profiled(outcome: Outcome, facts: &StartFacts<'_>) -> Outcome {

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use contract::aocl::Layer;
 use contract::domain::attempt::Silences;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::limits::FINDINGS_TRACED_MAX;
 use contract::domain::network::{HostRule, Verdict, Visit};
+use contract::domain::reason::{Reason, WarningCode};
 use contract::domain::time::human_duration;
 
 use super::Outcome;
@@ -18,21 +20,13 @@ use crate::supervisor::{InForce, NamespaceInForce, Part};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Claim {
     Success,
-    Failure { code: String, message: String },
-}
-
-/// A failure for people: its code and what happened. How a process ended is clear without its code.
-pub(crate) fn told(code: &str, message: &str) -> String {
-    if code == PROCESS_CRASH { message.to_owned() } else { format!("{code}: {message}") }
+    Failure { code: FailureCode, message: String },
 }
 
 /// Hosts of an allow-list that are named in one line.
 const RULES_NAMED_MAX: usize = 20;
 /// Destinations with a line each. All are in the outcome of the attempt.
 const VISITS_TRACED_MAX: usize = 20;
-
-/// The AOP code of every process that did not end well, also of one that ended with `exit 1`.
-const PROCESS_CRASH: &str = "E_PROCESS_CRASH";
 
 /// What the runner fetched about one attempt whose executor has ended.
 pub(crate) struct DelegateFacts<'d> {
@@ -60,7 +54,7 @@ fn run(input: &LayerInput<'_>) -> Outcome {
             (Outcome::decided("RETURNED", reason), "success")
         }
         Claim::Failure { code, message } => {
-            (Outcome::decided("EXECUTOR_FAILED", told(code, message)), "failure")
+            (Outcome::decided("EXECUTOR_FAILED", Reason::coded(*code, message).to_string()), "failure")
         }
     };
     let outcome = reported(outcome, facts.claims);
@@ -91,8 +85,7 @@ fn run(input: &LayerInput<'_>) -> Outcome {
 /// What a RESPONSE says besides success or failure.
 fn reported(outcome: Outcome, claims: &Claims) -> Outcome {
     let warned = claims.warnings.iter().take(FINDINGS_TRACED_MAX).fold(outcome, |outcome, warning| {
-        let (code, reason) = warning.split_once(": ").unwrap_or(("WARNING", warning));
-        outcome.and(code, reason)
+        outcome.and(warning.code.map_or("WARNING", WarningCode::as_str), &warning.text)
     });
     let Some(report) = &claims.report else { return warned };
     let partial = report.is_partial().then(|| "a part of the work".to_owned());

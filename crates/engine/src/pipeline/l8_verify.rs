@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use contract::aocl::Layer;
 use contract::aocl::payload::Verification;
-use contract::aop::Code;
 use contract::domain::attempt::CostBasis;
-use contract::domain::check::{CHECK_FAILED, CheckSeen, first_failed};
+use contract::domain::check::{CheckSeen, first_failed};
+use contract::domain::failure_code::FailureCode;
 use contract::domain::limits::FINDINGS_TRACED_MAX;
 use contract::domain::money::MicroUsd;
 use contract::domain::outside::Outside;
 use contract::domain::plan::Budget;
+use contract::domain::reason::{Reason, ReasonRule};
 use contract::domain::report::{CheckpointSeen, Difference};
 
 use super::Outcome;
-use super::l7_delegate::{Claim, told};
+use super::l7_delegate::Claim;
 use super::layer::{Handed, Judgment, LayerInput, LayerSpec, Stage};
-use crate::executor::failure;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
@@ -29,29 +29,22 @@ pub(crate) enum Verdict {
         checked: bool,
         reason: String,
     },
-    Failed {
-        /// Of AOP.
-        code: String,
-        /// What the code leaves open.
-        rule: Option<&'static str>,
-        message: String,
-    },
+    Failed(Reason),
 }
 
 impl Verdict {
-    /// Why the task is not done, for people: a failed check speaks for itself.
+    /// Why the task is not done, for people.
     pub(crate) fn told(&self) -> String {
         match self {
             Verdict::Done { .. } => String::new(),
             Verdict::Withheld { reason, .. } => reason.clone(),
-            Verdict::Failed { rule: Some(CHECK_FAILED | CHECKPOINT_ABORTED), message, .. } => message.clone(),
-            Verdict::Failed { code, message, .. } => told(code, message),
+            Verdict::Failed(reason) => reason.to_string(),
         }
     }
 
     /// Whether the task must not be tried again.
     pub(crate) fn is_aborted(&self) -> bool {
-        matches!(self, Verdict::Failed { rule: Some(CHECKPOINT_ABORTED), .. })
+        matches!(self, Verdict::Failed(Reason { rule: Some(ReasonRule::CheckpointAborted), .. }))
     }
 
     /// The same for work that was merged with something that its checks have not seen.
@@ -65,10 +58,8 @@ impl Verdict {
     /// The same with its rule, for the record.
     fn recorded(&self) -> String {
         match self {
-            Verdict::Failed { rule: Some(rule), message, .. } => format!("{rule}: {message}"),
-            Verdict::Failed { rule: None, .. } | Verdict::Withheld { .. } | Verdict::Done { .. } => {
-                self.told()
-            }
+            Verdict::Failed(Reason { rule: Some(rule), text, .. }) => format!("{rule}: {text}"),
+            Verdict::Failed(_) | Verdict::Withheld { .. } | Verdict::Done { .. } => self.told(),
         }
     }
 }
@@ -114,11 +105,6 @@ pub(crate) struct Spending<'s> {
 
 pub(super) const LAYER: LayerSpec = LayerSpec::new(Layer::Verify, Stage::End, run).required();
 
-/// The rules of failures that AOP has no code of their own for.
-const CHECKPOINT_ABORTED: &str = "checkpoint_aborted";
-const SCOPE_VIOLATION: &str = "scope_violation";
-const REFUSED: &str = "refused";
-
 fn run(input: &LayerInput<'_>) -> Outcome {
     let facts = &input.end().verify;
     let verdict = judge(facts);
@@ -135,12 +121,12 @@ fn run(input: &LayerInput<'_>) -> Outcome {
         Verdict::Withheld { reason, .. } => {
             ("WITHHELD", reason.clone(), verification("unverified", reason.clone(), None))
         }
-        Verdict::Failed { message, .. } => {
+        Verdict::Failed(reason) => {
             let decision = match facts.claim {
                 Claim::Success => "OVERTURNED",
                 Claim::Failure { .. } => "FAILED",
             };
-            (decision, verdict.recorded(), verification("failed", message.clone(), Some(1.0)))
+            (decision, verdict.recorded(), verification("failed", reason.text.clone(), Some(1.0)))
         }
     };
     let outside = facts.outside.filter(|outside| !outside.is_empty());
@@ -161,7 +147,7 @@ fn run(input: &LayerInput<'_>) -> Outcome {
 /// The checkpoints, and where the claims of the executor differ from what was seen.
 fn claimed(mut outcome: Outcome, facts: &VerifyFacts<'_>, verdict: &Verdict) -> Outcome {
     let key = |field: &str| format!("C2.Task.t{}.{field}", facts.number);
-    if facts.is_partial && !matches!(verdict, Verdict::Failed { .. }) {
+    if facts.is_partial && !matches!(verdict, Verdict::Failed(_)) {
         outcome = outcome.and("PARTIAL_SUCCESS", "only a part of the work is done");
     }
     for point in facts.checkpoints.iter().take(FINDINGS_TRACED_MAX) {
@@ -208,8 +194,8 @@ fn costed(outcome: Outcome, spent: &Spending<'_>) -> Outcome {
 
 /// The verdict where a layer refused to judge: nothing is granted.
 pub(crate) fn refused(reason: &str) -> Judgment {
-    let (code, message) = (Code::Unknown.as_str().to_owned(), reason.to_owned());
-    let verdict = Verdict::Failed { code, rule: Some(REFUSED), message };
+    let refused = Reason::coded(FailureCode::Unknown, reason).with_rule(ReasonRule::Refused);
+    let verdict = Verdict::Failed(refused);
     Judgment { verdict, verification: verification("failed", reason.to_owned(), None) }
 }
 
@@ -218,27 +204,23 @@ fn verification(status: &str, reason: String, confidence: Option<f64>) -> Verifi
 }
 
 fn judge(facts: &VerifyFacts<'_>) -> Verdict {
-    let failed = |code: &str, message: String| Verdict::Failed { code: code.to_owned(), rule: None, message };
+    let failed = |code, message: String| Verdict::Failed(Reason::coded(code, message));
+    let by_rule = |code, rule, message: String| Verdict::Failed(Reason::coded(code, message).with_rule(rule));
     // AOP has no code for a check that did not pass.
-    let unchecked =
-        |message| Verdict::Failed { code: "E_UNKNOWN".to_owned(), rule: Some(CHECK_FAILED), message };
+    let unchecked = |message| by_rule(FailureCode::Unknown, ReasonRule::CheckFailed, message);
     if let Claim::Failure { code, message } = facts.claim {
-        // Also where writ itself says so: nothing but the codes of AOP is recorded.
-        let Claim::Failure { code, message } = failure(code, message) else { unreachable!("BUG: a failure") };
-        return failed(&code, message);
+        return failed(*code, message.clone());
     }
     if let Some(message) = overspent(&facts.spent) {
-        return failed("E_COST_LIMIT_EXCEEDED", message);
+        return failed(FailureCode::CostLimitExceeded, message);
     }
     if let Some(check) = first_failed(facts.checks) {
         let Some(id) = facts.aborted else { return unchecked(check.fault()) };
-        let (code, rule) = (Code::Unknown.as_str().to_owned(), Some(CHECKPOINT_ABORTED));
         let message = format!("checkpoint {id} ends the task: {}", check.fault());
-        return Verdict::Failed { code, rule, message };
+        return by_rule(FailureCode::Unknown, ReasonRule::CheckpointAborted, message);
     }
     if let Some(message) = facts.outside.and_then(Outside::refusal) {
-        let (code, rule) = (Code::PermissionDenied.as_str().to_owned(), Some(SCOPE_VIOLATION));
-        return Verdict::Failed { code, rule, message };
+        return by_rule(FailureCode::PermissionDenied, ReasonRule::ScopeViolation, message);
     }
     if facts.checks.len() < facts.checks_expected {
         return unchecked("not every check was run".to_owned());

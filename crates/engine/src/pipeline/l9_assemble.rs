@@ -3,6 +3,7 @@
 use contract::aocl::Layer;
 use contract::domain::attempt::Attempt;
 use contract::domain::limits;
+use contract::domain::reason::Reason;
 use contract::domain::report::FinalSignal;
 use contract::domain::run::{NewRun, RunState};
 use contract::domain::status::{Evidence, Status};
@@ -32,7 +33,7 @@ pub(crate) enum End {
     /// A layer answered the run.
     Answered(Value),
     /// A layer refused the run.
-    Refused(String),
+    Refused(Reason),
     /// A layer parked the run: it waits for a person.
     Parked(String),
     Canceled,
@@ -55,7 +56,8 @@ pub(crate) fn assemble(run: &NewRun, tasks: &[(Task, Vec<Attempt>)], end: &End) 
     let (lines, left_out) = lines(tasks);
     let (answer, mut reply) = match end {
         End::Answered(answer) => (answer.clone(), answer.clone()),
-        End::Refused(message) => {
+        End::Refused(reason) => {
+            let message = reason.to_string();
             (Value::Null, json!({"code": "REFUSED", "message": message, "retryable": false}))
         }
         End::Worked | End::Parked(_) | End::Canceled => {
@@ -115,7 +117,7 @@ fn judge(tasks: &[(Task, Vec<Attempt>)], end: &End) -> (RunState, &'static str, 
     let (done, failed, canceled) = (count(Status::Done), count(Status::Failed), count(Status::Canceled));
     match end {
         End::Answered(_) => (RunState::Done, "SUCCESS", "answered directly".to_owned()),
-        End::Refused(reason) => (RunState::Failed, "FAILURE", reason.clone()),
+        End::Refused(reason) => (RunState::Failed, "FAILURE", reason.to_string()),
         End::Parked(reason) => (RunState::Stopped, some_or_none(done), reason.clone()),
         End::Canceled => {
             (RunState::Canceled, "ABORTED", format!("canceled with {done} of {} tasks done", tasks.len()))

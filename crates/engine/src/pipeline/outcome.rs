@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use contract::aocl::payload::Decision;
+use contract::domain::reason::Reason;
 use contract::json::{Map, Value};
 use serde::Serialize;
 
@@ -30,7 +31,7 @@ pub(crate) enum Next {
     /// The run is answered with this; no executor is needed.
     Answer(Value),
     /// The run, or the task a task's layer ran for, ends with this reason.
-    Refuse(String),
+    Refuse(Reason),
     /// The outcome comes later.
     Await(SlowWork),
     /// The run, or the task, waits for a person. No thread and no process waits with it: a run that is continued asks
@@ -43,7 +44,7 @@ pub(crate) enum Next {
 pub(crate) enum Exit {
     Continue(Handed),
     Answer(Value),
-    Refuse(String),
+    Refuse(Reason),
     Park(String),
 }
 
@@ -114,7 +115,7 @@ impl Outcome {
     }
 
     #[must_use]
-    pub(crate) fn refuse(self, reason: impl Into<String>) -> Self {
+    pub(crate) fn refuse(self, reason: impl Into<Reason>) -> Self {
         Self { next: Next::Refuse(reason.into()), ..self }
     }
 

@@ -38,7 +38,7 @@ fn envelopes(pipeline: &Pipeline) -> Vec<(&str, &str, &Value)> {
 
 #[test]
 fn a_layers_record_says_how_the_walk_goes_on() {
-    let refuse = || Exit::Refuse("no".to_owned());
+    let refuse = || Exit::Refuse("no".into());
     let id: TaskId = contract::domain::id::Id::from_bits(1);
     let halts = json!({
         "halt_pipeline": true, "branch_to": "L9.assemble.respond", "bypass_layers": [],
@@ -131,7 +131,7 @@ fn a_walk_continues_on_records_of_an_older_binary() {
 
 #[test]
 fn a_last_layer_that_refused_is_not_passed() {
-    for exit in [Exit::Refuse("no".to_owned()), Exit::Park("ask".to_owned())] {
+    for exit in [Exit::Refuse("no".into()), Exit::Park("ask".to_owned())] {
         let mut pipeline = pipeline();
         let last = last_of_entry(&pipeline);
         pipeline.record(&last, result(exit), None).unwrap();
@@ -145,7 +145,7 @@ fn the_layers_of_a_task_end_with_the_first_that_does_not_continue() {
     let brief = || Handed::Brief("b".to_owned());
     let cases: [(Exit, fn(&StageEnd) -> bool); 4] = [
         (Exit::Continue(brief()), |end| matches!(end, StageEnd::Passed(handed) if handed.len() == 2)),
-        (Exit::Refuse("no".to_owned()), |end| matches!(end, StageEnd::Refused(reason) if reason == "no")),
+        (Exit::Refuse("no".into()), |end| matches!(end, StageEnd::Refused(reason) if reason.text == "no")),
         (Exit::Park("ask".to_owned()), |end| matches!(end, StageEnd::Parked(reason) if reason == "ask")),
         (Exit::Answer(json!(1)), |end| matches!(end, StageEnd::Refused(_))),
     ];

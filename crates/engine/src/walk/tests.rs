@@ -1,5 +1,6 @@
 //! Slow layers, in process: a store, a loop, layers that answer from another thread, and no child process.
 
+use contract::domain::reason::Reason;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -362,7 +363,7 @@ fn a_task_whose_layer_does_not_answer_fails_without_an_attempt() {
     let whole = show::by_id(&mut world.cx, &id).unwrap();
     let (task, attempts) = &whole.tasks[0];
     let reason = "E_TIMEOUT: L5.context.retrieve did not answer within 1m00s";
-    assert_eq!((task.blocked_reason.as_deref(), attempts.len()), (Some(reason), 0));
+    assert_eq!((&task.blocked_reason, attempts.len()), (&Some(Reason::of_text(reason)), 0));
 }
 
 /// Judges task `a` as done when `flag` is set, and every other one as the built-in layer does.
@@ -499,7 +500,7 @@ fn a_task_that_a_layer_parks_waits_without_holding_up_the_others() {
     assert_eq!(watcher.log, ["a blocked", "b started", "b failed"]);
     let whole = show::by_id(&mut world.cx, &id).unwrap();
     let (task, attempts) = &whole.tasks[0];
-    assert_eq!((task.blocked_reason.as_deref(), attempts.len()), (Some("asks a question"), 0));
+    assert_eq!((&task.blocked_reason, attempts.len()), (&Some("asks a question".into()), 0));
     let mut watcher = Watcher::new(&world, &mut on_tick);
     world.drive(default_stack(), &id, &mut watcher);
     assert_eq!(watcher.log, ["a started", "a failed"]);
@@ -519,7 +520,7 @@ fn an_attempt_that_a_layer_parks_is_left_to_a_person() {
     assert_eq!(watcher.log, ["a started", "a blocked", "b started", "b blocked"]);
     let whole = show::by_id(&mut world.cx, &id).unwrap();
     let (task, attempts) = &whole.tasks[0];
-    assert_eq!(task.blocked_reason.as_deref(), Some("too little confidence"));
+    assert_eq!(task.blocked_reason, Some("too little confidence".into()));
     assert_eq!(attempts.last().unwrap().state, AttemptState::Unknown);
     // Continuing does not work it again.
     let mut watcher = Watcher::new(&world, &mut on_tick);

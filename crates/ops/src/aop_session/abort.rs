@@ -4,6 +4,7 @@ use contract::aop::Code;
 use contract::domain::attempt::has_failed;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use contract::domain::reason::Reason;
 use contract::domain::run::{Run, RunId};
 use contract::domain::time::Timestamp;
 use store::Tx;
@@ -19,7 +20,7 @@ pub fn end_others(
     cx: &mut Context,
     caller: &Caller,
     run: &Run,
-    (at, reason): (Timestamp, &str),
+    (at, reason): (Timestamp, Reason),
 ) -> Result<Vec<RunId>> {
     let Some(session_id) = run.asked.session_id.clone() else { return Ok(Vec::new()) };
     let others = |tx: &Tx<'_>| -> Result<Vec<Run>> {
@@ -34,7 +35,7 @@ pub fn end_others(
     if others(&cx.store.read()?)?.is_empty() {
         return Ok(Vec::new());
     }
-    let reason = contract::secrets::scrub(reason).into_owned();
+    let reason = reason.map_text(|text| contract::secrets::scrub(text).into_owned());
     cx.viewing(|cx, view| {
         let tx = cx.store.begin()?;
         let now = cx.clock.now();

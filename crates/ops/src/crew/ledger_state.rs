@@ -171,7 +171,7 @@ impl LedgerState {
             if let Some(task) = self.tasks.get(reference) {
                 fields.insert("x_task".to_owned(), json!(task.id));
                 fields.insert("x_evidence".to_owned(), json!(task.evidence));
-                if let Some(reason) = task.blocked_reason.as_ref().filter(|_| task.status == Status::Done) {
+                if let Some(reason) = task.withheld() {
                     fields.insert("x_only_claimed".to_owned(), json!(reason));
                 }
             }

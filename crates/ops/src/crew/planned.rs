@@ -18,7 +18,7 @@ pub(super) fn planned(task: &Task, names: &BTreeMap<TaskId, TaskRef>) -> CrewRow
     CrewRow {
         status: task.status,
         owner: task.claim.as_ref().map(|claim| claim.agent.clone()).unwrap_or_default(),
-        reason: task.blocked_reason.clone().unwrap_or_default(),
+        reason: super::printed(task).unwrap_or_default(),
         version: 0,
         retry_count: 0,
         last_heartbeat_at: None,

@@ -66,7 +66,7 @@ pub(crate) fn not_admitted(task: &Task, fault: LockRefusal) -> Error {
     if fault != LockRefusal::StaleToken || task.status != Status::Canceled {
         return refused(fault);
     }
-    let why = task.blocked_reason.as_deref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    let why = task.blocked_reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     let message = format!("the task was canceled, so its token is not valid any more{why}");
     deny(fault.into(), fault.rule(), message).hint("stop working on it; nothing of it has to be reported")
 }

@@ -7,7 +7,6 @@ use contract::domain::crew::lock::Held;
 use contract::domain::crew::row::CrewRow;
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::plan::PlanTask;
-use contract::domain::status::Status;
 use contract::json::{Map, Value, json};
 use contract::operator::handoff::bundle::{Bundle, CarriedAssignment, CarriedRow};
 use contract::operator::handoff::{AcceptanceTarget, Dependency, Handoff, HandoffRow};
@@ -93,7 +92,7 @@ fn carried_row(tx: &Tx<'_>, state: &LedgerState, name: &TaskRef, row: &CrewRow) 
         x_priority: task.priority,
         x_withheld: own.fold(Amount::default(), |sum, withheld| sum.plus(withheld.amount)),
         x_pinned: task.pinned.clone(),
-        x_only_claimed: task.blocked_reason.clone().filter(|_| task.status == Status::Done),
+        x_only_claimed: task.withheld(),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use contract::continuity::push::PushStatus;
 use contract::domain::code::ErrorCode;
+use contract::domain::reason::Reason;
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task};
 use contract::domain::text::quoted;
@@ -16,7 +17,7 @@ use crate::task::complete::say_closed;
 
 pub(super) struct Wanted<'p> {
     to: Status,
-    reason: Option<String>,
+    reason: Option<Reason>,
     asked: &'p PushStatus,
 }
 
@@ -30,7 +31,7 @@ impl<'p> Wanted<'p> {
         task::bounded("the summary", asked.summary.as_deref().unwrap_or_default())?;
         task::bounded("the label", asked.label.as_deref().unwrap_or_default())?;
         let given = |text: &'p Option<String>| text.as_deref().filter(|text| !text.trim().is_empty());
-        let reason = task::reason(given(&asked.blocked_reason).or(given(&asked.summary)))?;
+        let reason = task::task_reason(given(&asked.blocked_reason).or(given(&asked.summary)))?;
         Ok(Self { to, reason: reason.filter(|_| to == Status::Blocked), asked })
     }
 
@@ -50,7 +51,7 @@ impl<'p> Wanted<'p> {
             reason: self.reason.clone(),
             rules: Rules::Continuity,
             verified: proof.proves(work.tx, task)?,
-            withheld: proof.withheld.clone(),
+            withheld: proof.withheld.clone().map(Reason::from),
             by: Some(work.caller.agent.clone()),
             author: proof.by.clone(),
         };

@@ -136,7 +136,7 @@ pub fn submit(cx: &mut Context, session: &Session, request: &Request) -> Result<
             token: judged.issued.token,
             status: task.status,
             evidence: task.evidence,
-            withheld: task.blocked_reason.clone().filter(|_| task.status == Status::Done),
+            withheld: task.withheld(),
             changes,
             row: state.view(&judged.reference),
         })

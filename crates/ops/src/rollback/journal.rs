@@ -1,6 +1,6 @@
 //! Writes down a rollback: the change of the attempt, and the AOP event with a result for each path.
 
-use contract::aop::codes::Code;
+use contract::aop::Code;
 use contract::aop::event::{Body, RollbackInitiated, RolledBack};
 use contract::domain::attempt::AttemptId;
 use contract::domain::change::Change;

@@ -1,6 +1,6 @@
 //! Rolls a task back, or reapplies what was taken back.
 
-use contract::aop::codes::Code;
+use contract::aop::Code;
 use contract::domain::code::ErrorCode;
 use contract::domain::rollback::{Counts, Direction, FileResult, Rollback, Stage, Trigger};
 use contract::domain::run::{Owner, RunId};

@@ -6,6 +6,7 @@ mod end;
 
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
+use contract::domain::reason::Reason;
 use contract::domain::run::{Run, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task};
@@ -98,7 +99,7 @@ pub fn cancel(cx: &mut Context, session: &Session, request: &Request) -> Result<
 
 /// A run that an engine works is asked to stop; that engine ends the children. A run without one ends here.
 fn cancel_run(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
-    let reason = crate::task::reason(request.reason.as_deref())?;
+    let reason = crate::task::task_reason(request.reason.as_deref())?;
     let id = cx.run_id_once(session, &request.id)?;
     cx.once_viewing(session, CancelRun::NAME, request, |work| {
         let run = super::find(work.tx, &id)?;
@@ -106,28 +107,27 @@ fn cancel_run(cx: &mut Context, session: &Session, request: &Request) -> Result<
             let message = format!("the run {} already", run.state.said());
             return Err(Error::new(ErrorCode::WrongState, message).details(json!({"state": run.state})));
         }
-        let state = delegated::with_children(work, &run, reason.as_deref())?;
+        let state = delegated::with_children(work, &run, reason.as_ref())?;
         Ok(Answer { id: run.asked.id.to_string(), state: state.to_owned() })
     })
 }
 
 /// Cancels one run. Says whether it is canceled, or still being canceled by the engine that works it.
-fn cancel_one(work: &mut EventWriter<'_, '_>, run: &Run, reason: Option<&str>) -> Result<&'static str> {
+fn cancel_one(work: &mut EventWriter<'_, '_>, run: &Run, reason: Option<&Reason>) -> Result<&'static str> {
     let about = super::about(run);
-    let requested =
-        Change::RunCancelRequested { run_id: run.asked.id.clone(), reason: reason.map(str::to_owned) };
+    let requested = Change::RunCancelRequested { run_id: run.asked.id.clone(), reason: reason.cloned() };
     work.change(&about, "Cancel requested", &requested)?;
     if super::is_worked_by_another(run, work.now, work.view)? {
         return Ok("canceling");
     }
-    let reason = reason.unwrap_or("the run was canceled");
+    let reason = reason.cloned().unwrap_or_else(|| "the run was canceled".into());
     for task in work.tx.tasks_of_run(&run.asked.id)? {
         if !task.status.is_terminal() {
-            move_to_canceled(work, task, reason)?;
+            move_to_canceled(work, task, reason.clone())?;
         }
     }
     attempts::end(work, run)?;
-    let result = Some(end::result(work, run, reason)?);
+    let result = Some(end::result(work, run, &reason.to_string())?);
     let moved =
         Change::RunMoved { run_id: run.asked.id.clone(), from: run.state, to: RunState::Canceled, result };
     work.change(&about, "Run canceled", &moved)?;
@@ -136,7 +136,7 @@ fn cancel_one(work: &mut EventWriter<'_, '_>, run: &Run, reason: Option<&str>) -
 
 /// The task is canceled in the store at once; an engine that runs it sees that and ends its child.
 fn cancel_task(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
-    let reason = crate::task::reason(request.reason.as_deref())?;
+    let reason = crate::task::task_reason(request.reason.as_deref())?;
     let id = cx.task_id(session, &request.id)?;
     cx.once_viewing(session, CancelTask::NAME, request, |work| {
         let task = crate::task::required(work.tx, &id)?;
@@ -145,10 +145,10 @@ fn cancel_task(cx: &mut Context, session: &Session, request: &Request) -> Result
             return Err(Error::new(ErrorCode::WrongState, message).details(json!({"status": task.status})));
         }
         let id = task.id.to_string();
-        let reason = reason.clone().unwrap_or_else(|| "canceled by request".to_owned());
+        let reason = reason.clone().unwrap_or_else(|| "canceled by request".into());
         delegated::of_task(work, &task, "was canceled")?;
         let run = task.part.as_ref().map(|part| part.run_id.clone());
-        move_to_canceled(work, task, &reason)?;
+        move_to_canceled(work, task, reason)?;
         if let Some(run) = run {
             end::end_stopped(work, &run)?;
         }
@@ -156,10 +156,10 @@ fn cancel_task(cx: &mut Context, session: &Session, request: &Request) -> Result
     })
 }
 
-fn move_to_canceled(work: &mut EventWriter<'_, '_>, mut task: Task, reason: &str) -> Result<()> {
+fn move_to_canceled(work: &mut EventWriter<'_, '_>, mut task: Task, reason: Reason) -> Result<()> {
     let command = Command::Move {
         to: Status::Canceled,
-        reason: Some(reason.to_owned()),
+        reason: Some(reason),
         rules: Rules::Operator,
         verified: false,
         withheld: None,

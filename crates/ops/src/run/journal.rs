@@ -11,6 +11,7 @@ use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::Ended;
 use contract::domain::crew::budget::Spent;
+use contract::domain::reason::Reason;
 use contract::domain::run::{Owner, Run, RunId, RunState};
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, TaskId};
@@ -67,11 +68,13 @@ fn write_one(
             about.task_id.clone_from(&note.task_id);
             work.say_for(note.from.as_deref(), &about, says(note))?;
         }
-        Entry::MoveTask { task_id, to, reason, verified } => {
-            move_task(work, task_id, (*to, *verified), (reason.as_deref(), None))?;
+        Entry::MoveTask { task_id, to, reason } => {
+            let reason = reason.as_ref();
+            move_task(work, task_id, EngineMove { to: *to, reason, verified: false, withheld: None })?;
         }
         Entry::Finish { task_id, verified, withheld } => {
-            move_task(work, task_id, (Status::Done, *verified), (None, withheld.as_deref()))?;
+            let (verified, withheld) = (*verified, withheld.as_ref());
+            move_task(work, task_id, EngineMove { to: Status::Done, reason: None, verified, withheld })?;
         }
         Entry::Pin { task_id, files } => {
             let task = crate::task::required(work.tx, task_id.as_str())?;
@@ -120,24 +123,28 @@ fn write_one(
     Ok(Ok(None))
 }
 
-fn move_task(
-    work: &mut EventWriter<'_, '_>,
-    task_id: &TaskId,
-    (to, verified): (Status, bool),
-    (reason, withheld): (Option<&str>, Option<&str>),
-) -> Result<()> {
+/// A move of the engine that works the task. `verified` counts for a task that is done.
+struct EngineMove<'m> {
+    to: Status,
+    reason: Option<&'m Reason>,
+    verified: bool,
+    withheld: Option<&'m Reason>,
+}
+
+fn move_task(work: &mut EventWriter<'_, '_>, task_id: &TaskId, moved: EngineMove<'_>) -> Result<()> {
     let mut task = crate::task::required(work.tx, task_id.as_str())?;
-    let scrubbed = |text: &str| contract::secrets::scrub(text).into_owned();
+    let scrubbed =
+        |reason: &Reason| reason.clone().map_text(|text| contract::secrets::scrub(text).into_owned());
     let command = Command::Move {
-        to,
-        reason: reason.map(scrubbed),
+        to: moved.to,
+        reason: moved.reason.map(scrubbed),
         rules: Rules::Operator,
-        verified,
-        withheld: withheld.map(scrubbed),
+        verified: moved.verified,
+        withheld: moved.withheld.map(scrubbed),
         by: None,
         author: None,
     };
-    let message = format!("{}: {to}", task.title);
+    let message = format!("{}: {}", task.title, moved.to);
     crate::task::carry_out(work, &mut task, &command, &message)?;
     Ok(())
 }

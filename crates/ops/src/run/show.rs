@@ -1,6 +1,7 @@
 //! Shows a run with its tasks and attempts.
 
 use contract::domain::attempt::Attempt;
+use contract::domain::reason::{ReasonCode, ReasonRule};
 use contract::domain::run::{DocumentKind, Run, RunId, RunWarning};
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Task, TaskId};
@@ -88,6 +89,11 @@ pub struct TaskOfRun {
     pub evidence: Option<Evidence>,
     /// Why it is blocked, failed or canceled.
     pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason_code: Option<ReasonCode>,
+    /// What the code leaves open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason_rule: Option<ReasonRule>,
     pub depends_on: Vec<TaskId>,
     /// The rate limit or usage window that it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,7 +128,9 @@ impl From<&(Task, Vec<Attempt>)> for TaskOfRun {
             title: task.title.clone(),
             status: task.status,
             evidence: task.evidence,
-            reason: task.blocked_reason.clone(),
+            reason: task.blocked_reason.as_ref().map(ToString::to_string),
+            reason_code: task.blocked_reason.as_ref().and_then(|reason| reason.code),
+            reason_rule: task.blocked_reason.as_ref().and_then(|reason| reason.rule),
             depends_on: task.depends_on.clone(),
             waits_for: None,
             aop: message_of(task).map(TaskMessage::of),

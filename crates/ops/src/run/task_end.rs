@@ -1,21 +1,19 @@
 //! How a task ended, in the words of AOP: derived from its status, its reason and its attempts.
 
-use contract::aop::Code;
-use contract::domain::attempt::{Attempt, AttemptState, Outcome};
+use contract::domain::attempt::{Attempt, Outcome};
+use contract::domain::failure_code::FailureCode;
+use contract::domain::reason::Reason;
 use contract::domain::report::{FinalSignal, ReportedState};
 use contract::domain::status::Status;
 use contract::domain::task::Task;
-
-/// How the reasons of tasks begin whose run was refused.
-pub const RUN_REFUSED: &str = "the run was refused: ";
 
 /// The AOP code of a task that is not done: the one it was given up, refused or skipped with, or else that of its last attempt.
 pub fn code(task: &Task, attempts: &[Attempt]) -> Option<String> {
     if task.status == Status::Done {
         return None;
     }
-    let of_task = || given_code(task, attempts).map(|code| code.as_str().to_owned());
-    of_task().or_else(|| last_outcome(attempts)?.code.clone())
+    let of_task = failure_of(task).map(|code| code.as_str().to_owned());
+    of_task.or_else(|| last_outcome(attempts)?.code.clone())
 }
 
 /// The state of a task.
@@ -55,20 +53,9 @@ fn has_signal(attempts: &[Attempt], signal: FinalSignal) -> bool {
 
 /// Whether it never began because another task failed.
 fn is_skipped(task: &Task, attempts: &[Attempt]) -> bool {
-    attempts.is_empty() && given_code(task, attempts) == Some(Code::DependencyFailed)
+    attempts.is_empty() && failure_of(task) == Some(FailureCode::DependencyFailed)
 }
 
-/// The code that the task's reason begins with.
-fn given_code(task: &Task, attempts: &[Attempt]) -> Option<Code> {
-    let reason = task.blocked_reason.as_deref()?;
-    // What an executor said about its failure may begin like a code.
-    let is_quoted = |last: &Attempt| {
-        let message = last.outcome.as_ref().map_or("", |outcome| outcome.message.as_str());
-        last.state == AttemptState::Failed && !message.is_empty() && reason.starts_with(message)
-    };
-    if attempts.last().is_some_and(is_quoted) {
-        return None;
-    }
-    let reason = reason.strip_prefix(RUN_REFUSED).unwrap_or(reason);
-    Code::parse(reason.split_once(": ")?.0)
+fn failure_of(task: &Task) -> Option<FailureCode> {
+    task.blocked_reason.as_ref().and_then(Reason::failure)
 }

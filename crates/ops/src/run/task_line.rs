@@ -3,6 +3,7 @@
 use contract::domain::attempt::{Attempt, Outcome};
 use contract::domain::check::{CheckSeen, first_failed};
 use contract::domain::limits;
+use contract::domain::reason::Warning;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
 use contract::json::Value;
@@ -28,7 +29,7 @@ pub fn task_line(task: &Task, attempts: &[Attempt]) -> Value {
         "title": task.title,
         "status": task.status,
         "evidence": task.evidence,
-        "reason": task.blocked_reason,
+        "reason": task.blocked_reason.as_ref().map(ToString::to_string),
         "attempts": attempts.len(),
         "exit_code": outcome.and_then(|outcome| outcome.exit_code),
         "code": task_end::code(task, attempts),
@@ -36,6 +37,9 @@ pub fn task_line(task: &Task, attempts: &[Attempt]) -> Value {
         "failed_check": failed_check(task, attempts),
         "took_ms": took.map(|ms| u64::try_from(ms).unwrap_or(0)),
     });
+    if let Some(rule) = task.blocked_reason.as_ref().and_then(|reason| reason.rule) {
+        line["reason_rule"] = json!(rule);
+    }
     // Named where something was not in force; a long run would say the usual for every task otherwise.
     let confinement = outcome.map(|outcome| &outcome.confinement);
     if let Some(confinement) = confinement.filter(|words| words.values().any(|word| word != "on")) {
@@ -77,8 +81,9 @@ fn add_claims(line: &mut Value, outcome: &Outcome) {
         line["findings"] = json!(&findings[..findings.len().min(limits::FINDINGS_TRACED_MAX)]);
     }
     let reported = report.map_or(&[][..], |report| &report.warnings);
-    let warnings = outcome.warnings.iter().chain(reported).take(limits::FINDINGS_TRACED_MAX);
-    let warnings: Vec<&String> = warnings.collect();
+    let reported = reported.iter().map(Warning::new);
+    let warnings = outcome.warnings.iter().cloned().chain(reported).take(limits::FINDINGS_TRACED_MAX);
+    let warnings: Vec<Warning> = warnings.collect();
     if !warnings.is_empty() {
         line["warnings"] = json!(warnings);
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
+use contract::domain::reason::Reason;
 use contract::domain::status::Status;
 use contract::domain::task::{Task, TaskId, not_held_by_another};
 use schemars::JsonSchema;
@@ -70,7 +71,7 @@ pub fn add(cx: &mut Context, session: &Session, request: &Request) -> Result<Rep
                 from: task.status,
                 to: Status::Blocked,
                 evidence: None,
-                reason: Some(super::WAITS.to_owned()),
+                reason: Some(Reason::dependency()),
             };
             let message = format!("Status changed to: blocked (waits for {})", needed.title);
             work.change(&about, &message, &blocked)?;

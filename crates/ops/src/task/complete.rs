@@ -5,6 +5,7 @@ use contract::continuity::state::CloseOutcome;
 use contract::domain::attempt::AttemptId;
 use contract::domain::code::ErrorCode;
 use contract::domain::event_kind::TASK_REPORTED;
+use contract::domain::reason::Reason;
 use contract::domain::status::Status;
 use contract::domain::task::{Command, Rules, Task, TaskId};
 use schemars::JsonSchema;
@@ -136,7 +137,7 @@ fn commit(
     (id, proof): (&str, &Checked),
 ) -> Result<Reply<Answer>> {
     let to = request.outcome.status();
-    let reason = super::reason(request.blocked_reason.as_deref().or(Some(&request.summary)))?;
+    let reason = super::task_reason(request.blocked_reason.as_deref().or(Some(&request.summary)))?;
     cx.once(session, Complete::NAME, request, |work| {
         let mut task = super::required(work.tx, id)?;
         super::open_to_agents(work.tx, &task)?;
@@ -145,7 +146,7 @@ fn commit(
             reason: reason.filter(|_| to == Status::Blocked),
             rules: Rules::Continuity,
             verified: proof.proves(work.tx, &task)?,
-            withheld: proof.withheld.clone(),
+            withheld: proof.withheld.clone().map(Reason::from),
             by: Some(work.caller.agent.clone()),
             author: proof.by.clone(),
         };

@@ -40,7 +40,7 @@ pub fn delete(cx: &mut Context, session: &Session, request: &Request) -> Result<
         let task = super::required(work.tx, &id)?;
         super::outside_runs(&task)?;
         not_held_by_another(&task, &work.caller.agent, work.now)?;
-        let waiting = work.tx.dependents_waiting(&task.id, super::WAITS)?;
+        let waiting = work.tx.dependents_waiting(&task.id)?;
         let about = super::about(work.tx, &task)?;
         let deleted = Change::TaskDeleted { task_id: task.id.clone() };
         let event_id = work.change(&about, &format!("Task deleted: {}", task.title), &deleted)?;

@@ -1,6 +1,7 @@
 //! Lets a task no longer wait for another.
 
 use contract::domain::change::Change;
+use contract::domain::reason::Reason;
 use contract::domain::status::Status;
 use contract::domain::task::not_held_by_another;
 
@@ -41,7 +42,8 @@ pub fn remove(cx: &mut Context, session: &Session, request: &Request) -> Result<
         let removed = Change::DependencyRemoved { task_id: task.id.clone(), depends_on: needed.clone() };
         work.change(&about, &message, &removed)?;
         // A task that is blocked for another reason stays so.
-        let waited = task.status == Status::Blocked && task.blocked_reason.as_deref() == Some(super::WAITS);
+        let waited = task.blocked_reason.as_ref().is_some_and(Reason::is_dependency);
+        let waited = waited && task.status == Status::Blocked;
         if waited && work.tx.open_dependencies(&task.id)? == 0 {
             super::unblock(work, &task, "Unblocked: waits for nothing any more")?;
         }

@@ -4,6 +4,7 @@ use contract::continuity::TaskView;
 use contract::continuity::state::TaskState;
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
+use contract::domain::reason::Reason;
 use contract::domain::task::{Command, Rules};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,7 +44,7 @@ pub struct Answer {
 
 pub fn set_status(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let to = request.status.status();
-    let reason = super::reason(request.blocked_reason.as_deref())?;
+    let reason = super::task_reason(request.blocked_reason.as_deref())?;
     let id = cx.task_id(session, &request.id).map_err(super::get::not_found)?;
     super::refuse_own_move(cx, session, &id)?;
     let checked = super::checks_before(cx, session, &id, to).map_err(super::get::not_found)?;
@@ -55,7 +56,7 @@ pub fn set_status(cx: &mut Context, session: &Session, request: &Request) -> Res
             reason,
             rules: Rules::Continuity,
             verified: checked.proves(work.tx, &task)?,
-            withheld: checked.withheld.clone(),
+            withheld: checked.withheld.clone().map(Reason::from),
             by: Some(work.caller.agent.clone()),
             author: checked.by.clone(),
         };

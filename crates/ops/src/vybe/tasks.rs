@@ -1,5 +1,6 @@
 //! Imports tasks and their dependencies.
 
+use contract::continuity;
 use contract::domain::change::Change;
 use contract::domain::id::{Id, mint};
 use contract::domain::limits;
@@ -83,7 +84,7 @@ impl Carrier<'_, '_, '_> {
             }
         };
         let reason = row.text(&["blocked_reason"]).filter(|_| to == Status::Blocked);
-        let reason = reason.map(|text| scrub(&text).into_owned());
+        let reason = reason.map(|text| continuity::reason::read(&scrub(&text)));
         let moved = Change::TaskMoved { task_id: id.clone(), from: Status::Todo, to, evidence, reason };
         self.change_at(row.time(&["updated_at"]), about, "State imported from vybe", &moved)
     }

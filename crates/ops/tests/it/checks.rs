@@ -297,7 +297,7 @@ fn passed_checks_are_only_a_claim_if_what_they_use_changed_whatever_verb_asks() 
         let task = world.get(&id);
         let reason = "its checks use `check.sh`, which changed since the task was created";
         assert_eq!(
-            (task.status, task.evidence, task.blocked_reason.as_deref()),
+            (task.status, task.evidence, task.withheld().as_deref()),
             (Status::Done, Some(Evidence::Claimed), Some(reason)),
             "{verb}"
         );
@@ -319,7 +319,7 @@ fn a_projects_checks_are_only_a_claim_if_what_they_use_changed_since_a_person_tr
             assert_eq!((task.status, task.evidence), (Status::Done, Some(evidence)), "{verb}");
             let reason = "its checks use `test`, which changed since a person trusted it";
             let reason = Some(reason).filter(|_| evidence == Evidence::Claimed);
-            assert_eq!(task.blocked_reason.as_deref(), reason, "{verb}");
+            assert_eq!(task.withheld().as_deref(), reason, "{verb}");
         }
     }
 }

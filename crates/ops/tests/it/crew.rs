@@ -599,7 +599,6 @@ fn a_crew_cannot_change_the_run_of_an_engine() {
         task_id,
         to: contract::domain::status::Status::InProgress,
         reason: None,
-        verified: false,
     };
     run::journal::write(
         &mut crew.world.cx,

@@ -67,7 +67,7 @@ fn a_child_that_aborts_the_session_of_its_parent_is_not_canceled_itself() {
     let child = world.child("child", &parent, Some("S-1"));
     let sibling = world.child("sibling", &parent, None);
     let (failing, at) = (world.state_of(&child), world.temp.now().at);
-    let ended = end_others(&mut world.cx, &caller("writ"), &failing, (at, "it failed")).unwrap();
+    let ended = end_others(&mut world.cx, &caller("writ"), &failing, (at, "it failed".into())).unwrap();
     assert_eq!(ended, std::slice::from_ref(&parent));
     assert_eq!(world.state_of(&parent).state, RunState::Canceled);
     assert_eq!(world.state_of(&sibling).state, RunState::Canceled);
@@ -84,7 +84,7 @@ fn a_session_is_aborted_by_the_newest_work_on_a_task_alone() {
     let first = world.accepted("first", &submission);
     world.own(&first, 7);
     let task_id = world.task_of(&first, "a").id;
-    let moved = |to| Entry::MoveTask { task_id: task_id.clone(), to, reason: None, verified: false };
+    let moved = |to| Entry::MoveTask { task_id: task_id.clone(), to, reason: None };
     let entries = [moved(Status::InProgress), moved(Status::Failed)];
     journal::write(&mut world.cx, &caller("writ"), &first, &owner(7), &entries).unwrap();
     let refused = accept(&mut world.cx, &key("a", "second"), &submission).unwrap_err();

@@ -46,7 +46,7 @@ impl World {
 
     fn reason(&mut self, id: &str) -> (Status, Option<String>) {
         let task = self.get(id);
-        (task.status, task.blocked_reason)
+        (task.status, task.blocked_reason.map(|reason| reason.to_string()))
     }
 
     #[track_caller]

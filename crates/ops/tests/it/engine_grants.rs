@@ -78,7 +78,7 @@ impl Scene {
         };
         let scopes = task.part.as_ref().unwrap().spec.writes.clone();
         let entries = [
-            Entry::MoveTask { task_id: task.id, to: Status::InProgress, reason: None, verified: false },
+            Entry::MoveTask { task_id: task.id, to: Status::InProgress, reason: None },
             Entry::StartAttempt { attempt, dispatch: None, wants: Wants { scopes, fold: false } },
         ];
         self.write(run, &entries)
@@ -103,7 +103,7 @@ impl Scene {
                 outcome: Box::new(outcome),
                 token,
             },
-            Entry::MoveTask { task_id: task.id, to: Status::Done, reason: None, verified: false },
+            Entry::MoveTask { task_id: task.id, to: Status::Done, reason: None },
         ];
         self.write(run, &entries)
     }
@@ -467,7 +467,7 @@ fn an_engine_that_gave_its_locks_back_while_a_person_thinks_is_not_ended() {
             outcome: Box::default(),
             token: Some(token),
         },
-        Entry::MoveTask { task_id: task.id, to: Status::Done, reason: None, verified: false },
+        Entry::MoveTask { task_id: task.id, to: Status::Done, reason: None },
     ];
     let (elsewhere, run) = (scene.world.elsewhere(), one.clone());
     scene.world.while_asking(move || {

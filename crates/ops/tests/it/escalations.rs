@@ -63,7 +63,7 @@ impl World {
         };
         call_from(Some(attempt.id.clone()));
         let entries = [
-            Entry::MoveTask { task_id, to: Status::InProgress, reason: None, verified: false },
+            Entry::MoveTask { task_id, to: Status::InProgress, reason: None },
             Entry::StartAttempt { attempt, dispatch: None, wants: Wants::default() },
         ];
         let written = journal::write(&mut self.cx, &caller("writ"), run, &owner(7), &entries).unwrap();

@@ -60,7 +60,7 @@ fn failed_run(world: &mut World, names: &[&str]) -> String {
     let run = world.run(names);
     world.own(&run, 7);
     let task_id = world.task_of(&run, names[0]).id;
-    let to_failed = |to| Entry::MoveTask { task_id: task_id.clone(), to, reason: None, verified: false };
+    let to_failed = |to| Entry::MoveTask { task_id: task_id.clone(), to, reason: None };
     let entries = [
         to_failed(Status::InProgress),
         to_failed(Status::Failed),

@@ -47,7 +47,7 @@ fn start(world: &mut World, run: &RunId, task: &Task, executor: &str) -> Written
     };
     let task_id = task.id.clone();
     let entries = [
-        Entry::MoveTask { task_id, to: Status::InProgress, reason: None, verified: false },
+        Entry::MoveTask { task_id, to: Status::InProgress, reason: None },
         Entry::StartAttempt { attempt, dispatch: None, wants: Wants::default() },
     ];
     journal::write(&mut world.cx, &caller("writ"), run, &owner(7), &entries).unwrap()
@@ -57,7 +57,7 @@ fn start(world: &mut World, run: &RunId, task: &Task, executor: &str) -> Written
 fn end(world: &mut World, run: &RunId, task: &Task, outcome: Outcome) {
     let attempts = ops::task::get::attempts(&mut world.cx, &task.id).unwrap();
     let state = if outcome.limited.is_some() { AttemptState::Failed } else { AttemptState::Succeeded };
-    let to = |to| Entry::MoveTask { task_id: task.id.clone(), to, reason: None, verified: false };
+    let to = |to| Entry::MoveTask { task_id: task.id.clone(), to, reason: None };
     let entries = [
         Entry::EndAttempt {
             task_id: task.id.clone(),
@@ -251,7 +251,7 @@ fn a_task_that_ends_while_it_waits_begins_to_wait_anew_when_it_is_retried() {
         let (run, task) = window(&mut world, "a", 3600 * SECOND);
         wait_for_claude(&mut world, &run, &task);
         world.clock().advance(600 * SECOND);
-        let moved = Entry::MoveTask { task_id: task.id.clone(), to: end, reason: None, verified: false };
+        let moved = Entry::MoveTask { task_id: task.id.clone(), to: end, reason: None };
         journal::write(&mut world.cx, &caller("writ"), &run, &owner(7), &[moved]).unwrap();
         let request = retry::Request { task_id: Some(task.id.to_string()), run: None };
         retry::retry(&mut world.cx, &key("human.ann", "retry"), &request).unwrap();

@@ -119,7 +119,7 @@ impl Tree {
         let mut entries = Vec::new();
         if task.status == Status::Todo {
             let to = Status::InProgress;
-            entries.push(Entry::MoveTask { task_id: task.id, to, reason: None, verified: false });
+            entries.push(Entry::MoveTask { task_id: task.id, to, reason: None });
         }
         entries.push(Entry::StartAttempt { attempt, wants: Wants::default(), dispatch: None });
         let written = self.write(job, &entries);
@@ -164,7 +164,7 @@ impl Tree {
         let mut entries = vec![ended];
         if state == AttemptState::Succeeded {
             let to = Status::Done;
-            entries.push(Entry::MoveTask { task_id: task, to, reason: None, verified: false });
+            entries.push(Entry::MoveTask { task_id: task, to, reason: None });
         }
         assert!(matches!(self.write(job, &entries), Written::All { .. }));
         let job = &mut self.jobs[job];

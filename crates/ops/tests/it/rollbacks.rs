@@ -25,7 +25,7 @@ pub(crate) fn ended_task(world: &mut World, name: &str) -> String {
             outcome: Box::new(Outcome::default()),
             token: None,
         },
-        Entry::MoveTask { task_id: task_id.clone(), to: Status::Done, reason: None, verified: false },
+        Entry::MoveTask { task_id: task_id.clone(), to: Status::Done, reason: None },
     ];
     journal::write(&mut world.cx, &caller("writ"), &run, &owner(7), &entries).unwrap();
     task_id.to_string()
@@ -55,7 +55,7 @@ fn started_task(
     };
     let scopes = vec![Scope::parse("src", None).unwrap()];
     let entries = [
-        Entry::MoveTask { task_id: task_id.clone(), to: Status::InProgress, reason: None, verified: false },
+        Entry::MoveTask { task_id: task_id.clone(), to: Status::InProgress, reason: None },
         Entry::StartAttempt { attempt, dispatch: None, wants: Wants { scopes, fold: false } },
     ];
     let written = journal::write(&mut world.cx, &caller("writ"), &run, &owner(7), &entries).unwrap();

@@ -32,7 +32,7 @@ impl World {
     }
 
     fn moved(&mut self, run: &RunId, name: &str, to: Status) -> Entry {
-        Entry::MoveTask { task_id: self.task_of(run, name).id, to, reason: None, verified: false }
+        Entry::MoveTask { task_id: self.task_of(run, name).id, to, reason: None }
     }
 
     /// A worked run: its first task is done, its second has started and stands in the journal, the third waits.

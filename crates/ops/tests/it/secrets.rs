@@ -175,7 +175,7 @@ fn what_an_engine_writes_down_is_scrubbed() {
     };
     let attempt_id = attempt.id.clone();
     let entries = [
-        Entry::MoveTask { task_id: task_id.clone(), to: Status::InProgress, reason: None, verified: false },
+        Entry::MoveTask { task_id: task_id.clone(), to: Status::InProgress, reason: None },
         Entry::StartAttempt { attempt, dispatch: None, wants: Wants::default() },
         Entry::Envelope(Note {
             kind: contract::aee::Type::Event,
@@ -193,7 +193,7 @@ fn what_an_engine_writes_down_is_scrubbed() {
             outcome: Box::new(outcome),
             token: None,
         },
-        Entry::MoveTask { task_id, to: Status::Failed, reason: Some(TEXT.to_owned()), verified: false },
+        Entry::MoveTask { task_id, to: Status::Failed, reason: Some(TEXT.into()) },
         Entry::MoveRun { to: RunState::Failed, result: Some(json!({"reason": TEXT})) },
     ];
     journal::write(&mut world.cx, &caller("writ"), &run, &owner(7), &entries).unwrap();

@@ -58,7 +58,7 @@ fn a_clone_stays_if_an_attempt_begins_just_before_it_is_taken_away() {
         owner: owner(7),
     };
     let entries = [
-        Entry::MoveTask { task_id, to: Status::InProgress, reason: None, verified: false },
+        Entry::MoveTask { task_id, to: Status::InProgress, reason: None },
         Entry::StartAttempt { attempt, wants: Wants::default(), dispatch: None },
     ];
     let elsewhere = world.elsewhere();

@@ -198,7 +198,7 @@ fn what_a_resuming_agent_reads_are_look_ups() {
     uses(&tx, "events_notes_without_task", |tx| drop(tx.said(alone, 10).unwrap()));
     looks_up(&tx, "dependencies", |tx| drop(tx.dependencies(&id(1)).unwrap()));
     looks_up(&tx, "dependents", |tx| drop(tx.dependents(&id(1), 10).unwrap()));
-    looks_up(&tx, "dependents that wait", |tx| drop(tx.unblocked_dependents(&id(1), "x").unwrap()));
+    looks_up(&tx, "dependents that wait", |tx| drop(tx.unblocked_dependents(&id(1)).unwrap()));
     looks_up(&tx, "a memory", |tx| drop(tx.memory(&place, "k").unwrap()));
     looks_up(&tx, "memories", |tx| drop(tx.memories(&place, now.at, 10).unwrap()));
     looks_up(&tx, "expired memories", |tx| drop(tx.expired_memories(now.at, 10).unwrap()));

@@ -42,7 +42,7 @@ fn written(tasks: u64) -> TempStore {
             checks: None,
         });
         let (from, to) = (Status::Todo, Status::Blocked);
-        change(Change::TaskMoved { task_id, from, to, evidence: None, reason: Some("later".to_owned()) });
+        change(Change::TaskMoved { task_id, from, to, evidence: None, reason: Some("later".into()) });
         change(Change::MemorySet {
             memory: NewMemory {
                 id: i64::try_from(number).unwrap() + 1,

@@ -206,7 +206,7 @@ impl World<'_> {
                     from: task.status,
                     to: *to,
                     evidence: (*to == Status::Done).then_some(Evidence::Claimed),
-                    reason: (*to == Status::Blocked).then(|| "why".to_owned()),
+                    reason: (*to == Status::Blocked).then(|| "why".into()),
                 });
                 task.status = *to;
             }

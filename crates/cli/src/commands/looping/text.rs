@@ -1,5 +1,6 @@
 //! What people read about a loop.
 
+use contract::continuity::reason::without_failure;
 use engine::looping::{LoopOutcome, LoopReport};
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ const NOTHING_READY: &str = "no task is ready\n";
 pub(super) fn outcome(outcome: &LoopOutcome) -> String {
     let title = one_line(&outcome.task_title);
     let reason = outcome.reason.as_deref().and_then(|reason| {
-        let first = reason.strip_prefix("failure:").unwrap_or(reason).lines().next()?.trim();
+        let first = without_failure(reason).lines().next()?.trim();
         Some(first).filter(|first| !first.is_empty())
     });
     let why = reason.map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! What to do about a run that stopped.
 
+use contract::domain::reason::ReasonRule;
 use contract::domain::status::Status;
 use ops::run::show::TaskOfRun;
 use ops::run::work::RunAnswer;
@@ -12,7 +13,7 @@ pub(super) fn after(answer: &RunAnswer) -> String {
         return format!("hint: continue with `writ run --continue {id}`\n");
     }
     let tasks = answer.0["tasks"].as_array().into_iter().flatten().map(|task| Stuck {
-        reason: task["reason"].as_str(),
+        rule: task["reason_rule"].as_str().and_then(ReasonRule::parse),
         is_blocked: task["status"] == "blocked",
         attempts: task["attempts"].as_u64().unwrap_or(0),
     });
@@ -22,23 +23,23 @@ pub(super) fn after(answer: &RunAnswer) -> String {
 /// The same for a run that is shown.
 pub(in crate::commands) fn of_shown(id: &str, tasks: &[TaskOfRun]) -> String {
     let stuck = tasks.iter().map(|task| Stuck {
-        reason: task.reason.as_deref(),
+        rule: task.reason_rule,
         is_blocked: task.status == Status::Blocked,
         attempts: task.attempts.len() as u64,
     });
     advice(id, stuck)
 }
 
-struct Stuck<'t> {
-    reason: Option<&'t str>,
+struct Stuck {
+    rule: Option<ReasonRule>,
     is_blocked: bool,
     attempts: u64,
 }
 
-fn advice<'t>(id: &str, tasks: impl Iterator<Item = Stuck<'t>>) -> String {
+fn advice(id: &str, tasks: impl Iterator<Item = Stuck>) -> String {
     let (mut has_conflict, mut is_unstarted) = (false, false);
     for task in tasks {
-        has_conflict |= task.reason.is_some_and(|it| it.starts_with("merge conflict with"));
+        has_conflict |= task.rule == Some(ReasonRule::MergeConflict);
         is_unstarted |= task.is_blocked && task.attempts == 0;
     }
     if has_conflict {

@@ -2,6 +2,7 @@
 
 use contract::domain::attempt::{Attempt, Outcome};
 use contract::domain::limits;
+use contract::domain::reason::Warning;
 use contract::domain::report::{CheckpointStatus, Report};
 
 use crate::output::one_line;
@@ -63,8 +64,8 @@ pub(crate) fn reported(report: &Report, indent: &str) -> String {
 }
 
 fn warnings(outcome: &Outcome, indent: &str) -> String {
-    let reported = outcome.report.iter().flat_map(|report| &report.warnings);
-    let all = outcome.warnings.iter().chain(reported).take(limits::FINDINGS_TRACED_MAX);
+    let reported = outcome.report.iter().flat_map(|report| report.warnings.iter().map(Warning::new));
+    let all = outcome.warnings.iter().cloned().chain(reported).take(limits::FINDINGS_TRACED_MAX);
     all.map(|warning| line(indent, &format!("warning: {warning}"))).collect()
 }
 

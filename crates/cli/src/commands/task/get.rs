@@ -2,10 +2,9 @@
 
 use std::process::ExitCode;
 
-use contract::continuity::TaskView;
+use contract::continuity::{TaskView, reason};
 use contract::domain::code::ErrorCode;
 use engine::inside::SOCKET_VARIABLE;
-use ops::task::WAITS;
 use ops::task::get::{Get, Request, open_dependencies};
 use ops::{Error, Result};
 
@@ -41,9 +40,8 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
 fn text(task: &TaskView, needed: &[TaskView]) -> String {
     let mut text = format!("{}\n", super::line(task));
     // The reason `dependency` would repeat the list below.
-    if let Some(reason) =
-        task.blocked_reason.as_deref().filter(|reason| needed.is_empty() || *reason != WAITS)
-    {
+    let says_more = |text: &&str| needed.is_empty() || !reason::read(text).is_dependency();
+    if let Some(reason) = task.blocked_reason.as_deref().filter(says_more) {
         text.push_str(&format!("  because {}\n", one_line(reason)));
     }
     if let Some(reason) = &task.withheld {

@@ -1,7 +1,7 @@
 //! The guard rails of a TASK, and how an attempt stood against them.
 
 use super::{CheckResult, CheckType, GuardRailCheck};
-use crate::aop::codes::Code;
+use crate::aop::Code;
 use crate::aop::extra::Requirements;
 use crate::aop::task::Task;
 use crate::aop::{effective, parse_task};

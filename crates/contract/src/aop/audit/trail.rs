@@ -7,7 +7,7 @@ use super::{
     AccessDecision, Actor, ActorRole, AuditVersion, BudgetStatus, Context, Governance, InputVersion, Payload,
     Record, RecordType, RollbackEvent, RollbackStatus, RoutingDecision, SessionSummary,
 };
-use crate::aop::codes::Code;
+use crate::aop::Code;
 use crate::aop::effective;
 use crate::aop::event::{Body, Event, Totals};
 use crate::aop::report::response_of;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::shape::{self, RECORD};
 use super::{ActorRole, Record, RecordType};
-use crate::aop::codes::Code;
+use crate::aop::Code;
 use crate::aop::{judge, settle};
 use crate::domain::limits::DOCUMENT_BYTES_MAX;
 use crate::finding::{Finding, Findings};

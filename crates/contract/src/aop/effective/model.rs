@@ -1,6 +1,6 @@
 //! Which model a TASK names, and which failures an alternative one is for.
 
-use crate::aop::codes::Code;
+use crate::aop::Code;
 use crate::domain::plan::policy::FallbackTrigger;
 
 /// What TASKs say for a model that they do not choose.

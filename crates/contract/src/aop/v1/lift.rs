@@ -1,6 +1,6 @@
 //! Converts v1 to v2: a prompt to a TASK, and an executor's free text to a RESPONSE.
 
-use crate::aop::codes::Code;
+use crate::aop::Code;
 use crate::aop::response::{Agent, ErrorDetails, ExecutionSummary, Response, TaskStatus, Timing};
 use crate::aop::task::{Category, Complexity, Provider, Session, Target, Task, Work};
 use crate::domain::report::{FinalSignal, ReportedState};

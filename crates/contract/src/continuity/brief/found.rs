@@ -7,7 +7,9 @@ use serde_json::Value;
 
 use super::situation::{FailedCheck, HeldTask, Situation};
 use super::{EventView, MemoryView, commands};
+use crate::continuity::reason;
 use crate::domain::memory::{Memory, MemoryKind, Scope};
+use crate::domain::reason::Reason;
 use crate::domain::status::Status;
 use crate::domain::task::Task;
 use crate::domain::time::Timestamp;
@@ -174,7 +176,8 @@ fn checks(situation: &Situation<'_>) -> Vec<String> {
 
 fn blockers(situation: &Situation<'_>) -> Vec<String> {
     let waits = situation.waits_for.iter().map(|task| format!("waits for {} ({})", task.title, task.id));
-    let reason = situation.task.and_then(Task::continuity_reason).filter(|reason| reason != "dependency");
+    let task = situation.task.filter(|task| !task.blocked_reason.as_ref().is_some_and(Reason::is_dependency));
+    let reason = task.and_then(|task| reason::printed(task.status, task.blocked_reason.as_ref()));
     reason.into_iter().chain(waits).collect()
 }
 

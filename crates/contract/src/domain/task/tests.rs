@@ -69,7 +69,7 @@ fn run(checks: usize, script: &str) -> String {
             ["evict"] => Command::Evict,
             [rules, to, rest @ ..] => Command::Move {
                 to: Status::parse(to).unwrap(),
-                reason: rest.first().filter(|w| **w != "verified").map(|w| (*w).to_owned()),
+                reason: rest.first().filter(|w| **w != "verified").map(|w| Reason::new(*w)),
                 rules: if *rules == "op" { Rules::Operator } else { Rules::Continuity },
                 verified: rest.contains(&"verified"),
                 withheld: None,
@@ -85,7 +85,7 @@ fn run(checks: usize, script: &str) -> String {
                 }
                 let holder = task.claim.as_ref().map(|c| format!(" held by {} with {}", c.agent, c.token));
                 let evidence = task.evidence.map_or("", Evidence::as_str);
-                let reason = task.continuity_reason().map(|r| format!(" because {r:?}"));
+                let reason = task.blocked_reason.as_ref().map(|r| format!(" because {:?}", r.to_string()));
                 lines.push(format!(
                     "{step}: {} {evidence}{}{}",
                     task.status,
@@ -155,7 +155,7 @@ fn any_command() -> impl Strategy<Value = Command> {
                 let rules = if operator { Rules::Operator } else { Rules::Continuity };
                 Command::Move {
                     to,
-                    reason: Some("r".to_owned()),
+                    reason: Some("r".into()),
                     rules,
                     verified,
                     withheld: None,

@@ -2,6 +2,7 @@
 
 use contract::domain::attempt::AttemptId;
 use contract::domain::limits;
+use contract::domain::reason::Reason;
 use contract::domain::scope::Scope;
 use ops::Result;
 use ops::run::journal::{Entry, Wants};
@@ -58,7 +59,7 @@ pub(in crate::dispatcher) fn may_land(
     let since_ms = *work.clone_mut().waits_since_ms.get_or_insert(now_ms);
     if now_ms - since_ms >= lock_wait_ms {
         let reason = refusal(&engine.run, work, &obstacle);
-        work.clone_mut().unmerged = Some(Unmerged::Fault(reason));
+        work.clone_mut().unmerged = Some(Unmerged::Fault(reason.to_string()));
         return Ok(true);
     }
     if is_first {
@@ -212,9 +213,9 @@ fn note_landed(engine: &mut EngineRun<'_>, work: &TaskWork, candidate: &Candidat
 }
 
 /// Why the work of a task is not in the workspace, if it is done and is not there.
-pub(crate) fn unmerged(work: &TaskWork) -> Option<String> {
+pub(crate) fn unmerged(work: &TaskWork) -> Option<Reason> {
     match work.clone.as_ref()?.unmerged.as_ref()? {
-        Unmerged::Conflict(conflict) => Some(conflict.told()),
-        Unmerged::Fault(fault) => Some(format!("its work could not be merged: {fault}")),
+        Unmerged::Conflict(conflict) => Some(conflict.reason()),
+        Unmerged::Fault(fault) => Some(format!("its work could not be merged: {fault}").into()),
     }
 }

@@ -8,6 +8,7 @@ use contract::aocl::payload::{Delegation, VerifyResult};
 use contract::domain::attempt::AttemptState;
 use contract::domain::checkpoint;
 use contract::domain::crew::budget::Delegated;
+use contract::domain::reason::Reason;
 use contract::domain::rollback::Trigger;
 use contract::domain::status::Status;
 use contract::plan::choice::{Choice, GivenUp};
@@ -16,7 +17,7 @@ use ops::run::journal::{Entry, Note};
 use serde_json::json;
 
 use super::AttemptStep;
-use super::conclusion::{Concluded, Conclusion, StoppedEnd};
+use super::conclusion::{Concluded, Conclusion, StoppedEnd, rule_of};
 use super::conclusion::{choice_after, end_of, moves_after, outcome_of, state_of, stopped_end};
 use crate::dispatcher::engine_run::{Committed, EngineRun};
 use crate::dispatcher::isolated;
@@ -102,7 +103,7 @@ fn conclude_judged(
     let outcome = outcome_of(live, state_of(&verdict), conclusion, engine.now_ms());
     let choice = choice_after(work, live, &verdict, &outcome, delegated);
     let mut rolled = None;
-    if matches!(verdict, Verdict::Failed { .. }) && rollback::is_possible(engine, work, live)? {
+    if matches!(verdict, Verdict::Failed(_)) && rollback::is_possible(engine, work, live)? {
         let is_aborted = choice == Some(Choice::GiveUp(GivenUp::Critical));
         let trigger = if is_aborted { Trigger::TaskAborted } else { Trigger::TaskFailed };
         match rollback::roll_back(engine, work, mark, trigger, None)? {
@@ -139,7 +140,7 @@ fn conclude_parked(
     let outcome = outcome_of(live, state, Conclusion::of_parked(&reason), now_ms);
     engine.note_all(progress::last(work, now_ms));
     engine.note(end_of(live, state, outcome, work.grant));
-    engine.note(work.move_to(Status::Blocked, Some(reason)));
+    engine.note(work.move_to(Status::Blocked, Some(reason.into())));
     match engine.try_commit(mark)? {
         Committed::All(_) => {}
         unwritten => return conclude_unwritten(engine, work, live, &unwritten),
@@ -208,7 +209,7 @@ fn follow_verdict(
     }
     let wait = wait_after(work.spec(), &work.attempts);
     let reason = match verdict {
-        Verdict::Failed { message, .. } => message.as_str(),
+        Verdict::Failed(reason) => reason.text.as_str(),
         Verdict::Done { .. } | Verdict::Withheld { .. } => "",
     };
     let retrying = Progress::Retrying { task: work.name(), reason, wait, cost: work.cost() };
@@ -238,16 +239,16 @@ fn conclude_stopped(
         rolled = rollback::roll_back(engine, work, mark, Trigger::TaskAborted, None)?.done();
     }
     work.grant = None;
-    let message = stopped_words(engine, work, why, end, rolled.as_ref());
+    let reason = stopped_reason(engine, work, why, end, rolled.as_ref());
     let entry = rolled.and_then(|rolled| rolled.entry);
-    let conclusion = Conclusion::of_stopped(why, &message);
+    let conclusion = Conclusion::of_stopped(&reason);
     let outcome = outcome_of(live, end.state, conclusion, engine.now_ms());
     loop {
         work.refresh(engine)?;
         let mark = engine.pipeline.mark();
         engine.note_all(entry.clone());
         engine.note(end_of(live, end.state, outcome.clone(), None));
-        engine.note_all(end.moves(work, &message));
+        engine.note_all(end.moves(work, &reason));
         // Moved between the look and the writing: the next look finds it where it stays.
         if engine.commit_unless_moved(mark)? {
             break;
@@ -262,30 +263,32 @@ fn conclude_stopped(
 }
 
 /// Why an attempt was ended, and what became of its work.
-fn stopped_words(
+fn stopped_reason(
     engine: &EngineRun<'_>,
     work: &TaskWork,
     why: Stopped,
     end: StoppedEnd,
     rolled: Option<&Rolled>,
-) -> String {
+) -> Reason {
     let early = &engine.ends_early;
     let aborted = early.aborted.as_ref().filter(|_| why == Stopped::Canceled && !early.is_canceled);
-    let message = match (aborted, &early.cancel_reason) {
+    let reason = match (aborted, &early.cancel_reason) {
         (Some(reason), _) => aborts::aborted_by(work, reason),
         (None, Some(reason)) if why == Stopped::Canceled => reason.clone(),
-        (None, _) => end.message.to_owned(),
+        (None, _) => Reason::new(end.message),
     };
     let more = rolled.map(|rolled| rolled.told.clone()).or_else(|| landing::merged_before(work));
-    more.map_or_else(|| message.clone(), |more| format!("{message}; {more}"))
+    let reason = reason.with_rule(rule_of(why));
+    more.map_or_else(|| reason.clone(), |more| reason.clone().and(&more))
 }
 
 pub(in crate::dispatcher) fn report_end(engine: &mut EngineRun<'_>, work: &TaskWork, took: Duration) {
+    let reason = work.task.blocked_reason.as_ref().map(ToString::to_string);
     engine.observer.report(Progress::Ended {
         task: work.name(),
         status: work.task.status,
         evidence: work.task.evidence,
-        reason: work.task.blocked_reason.as_deref(),
+        reason: reason.as_deref(),
         took,
         cost: work.cost(),
     });

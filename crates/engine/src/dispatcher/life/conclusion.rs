@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use contract::aop::Code;
 use contract::domain::attempt::{Attempt, AttemptState, Outcome};
 use contract::domain::crew::budget::Delegated;
+use contract::domain::reason::{Reason, ReasonRule};
 use contract::domain::report::{CheckpointSeen, FinalSignal};
 use contract::domain::status::Status;
 use contract::plan::choice::{Choice, GivenUp, standing};
@@ -24,7 +25,7 @@ pub(super) fn choice_after(
     outcome: &Outcome,
     delegated: Delegated,
 ) -> Option<Choice> {
-    if !matches!(verdict, Verdict::Failed { .. }) {
+    if !matches!(verdict, Verdict::Failed(_)) {
         return None;
     }
     let mut attempts = work.attempts.clone();
@@ -109,38 +110,43 @@ impl Conclusion {
                 signal: returned.is_partial().then_some(FinalSignal::PartialSuccess),
                 checkpoints,
             },
-            Verdict::Failed { code, rule, message } => {
+            Verdict::Failed(reason) => {
                 let is_aborted = verdict.is_aborted() || returned.claims.is_aborted();
-                Self {
-                    code: Some(code.clone()),
-                    rule: rule.map(str::to_owned),
-                    message: message.clone(),
-                    signal: is_aborted.then_some(FinalSignal::Aborted),
-                    checkpoints,
-                }
+                let signal = is_aborted.then_some(FinalSignal::Aborted);
+                Self { signal, checkpoints, ..Self::of_reason(reason, reason.text.clone()) }
             }
         }
     }
 
     /// Of an attempt without a verdict.
     pub(super) fn of_parked(reason: &str) -> Self {
-        Self { code: None, rule: None, message: reason.to_owned(), signal: None, checkpoints: Vec::new() }
+        Self::of_reason(&Reason::new(reason), reason.to_owned())
     }
 
     /// Of an attempt that writ ended. AOP has no code for that.
-    pub(super) fn of_stopped(why: Stopped, message: &str) -> Self {
-        let rule = match why {
-            Stopped::Interrupted => "interrupted",
-            Stopped::Fenced => "locks_lost",
-            Stopped::Canceled | Stopped::Timeout | Stopped::Silence => "canceled",
-        };
+    pub(super) fn of_stopped(reason: &Reason) -> Self {
+        let signal = (reason.rule == Some(ReasonRule::Canceled)).then_some(FinalSignal::Aborted);
+        let code = Some(Code::Unknown.as_str().to_owned());
+        Self { code, signal, ..Self::of_reason(reason, reason.to_string()) }
+    }
+
+    fn of_reason(reason: &Reason, message: String) -> Self {
         Self {
-            code: Some(Code::Unknown.as_str().to_owned()),
-            rule: Some(rule.to_owned()),
-            message: message.to_owned(),
-            signal: (rule == "canceled").then_some(FinalSignal::Aborted),
+            code: reason.code.map(|code| code.as_str().to_owned()),
+            rule: reason.rule.map(|rule| rule.as_str().to_owned()),
+            message,
+            signal: None,
             checkpoints: Vec::new(),
         }
+    }
+}
+
+/// The rule by which writ ended an attempt.
+pub(super) fn rule_of(why: Stopped) -> ReasonRule {
+    match why {
+        Stopped::Interrupted => ReasonRule::Interrupted,
+        Stopped::Fenced => ReasonRule::LocksLost,
+        Stopped::Canceled | Stopped::Timeout | Stopped::Silence => ReasonRule::Canceled,
     }
 }
 
@@ -150,14 +156,16 @@ pub(super) struct Concluded<'v> {
     pub(super) choice: Option<&'v Choice>,
     pub(super) rolled: Option<Rolled>,
     /// Why its work is not in the workspace.
-    pub(super) unmerged: Option<String>,
+    pub(super) unmerged: Option<Reason>,
 }
 
 /// The entries that move a task after a verdict.
 pub(super) fn moves_after(work: &TaskWork, concluded: Concluded<'_>) -> Vec<Entry> {
     let Concluded { verdict, choice, rolled, unmerged } = concluded;
-    let told = final_words(verdict, choice);
-    let told = rolled.as_ref().map_or_else(|| told.clone(), |rolled| format!("{told}; {}", rolled.told));
+    let mut reason = final_reason(verdict, choice);
+    if let Some(rolled) = &rolled {
+        reason = reason.and(&rolled.told);
+    }
     // The next attempt must begin with the same files as this one did.
     let is_clean = rolled.as_ref().is_none_or(|rolled| rolled.is_whole);
     let goes_on = matches!(choice, Some(Choice::Retry | Choice::Alternative(_)));
@@ -166,47 +174,46 @@ pub(super) fn moves_after(work: &TaskWork, concluded: Concluded<'_>) -> Vec<Entr
     let mut entries: Vec<Entry> = rolled.and_then(|rolled| rolled.entry).into_iter().collect();
     let finish = |verified, withheld| Entry::Finish { task_id: work.task.id.clone(), verified, withheld };
     match (verdict, unmerged) {
-        (Verdict::Done { .. } | Verdict::Withheld { .. }, Some(reason)) => {
-            entries.push(work.move_to(Status::Blocked, Some(reason)));
+        (Verdict::Done { .. } | Verdict::Withheld { .. }, Some(unmerged)) => {
+            entries.push(work.move_to(Status::Blocked, Some(unmerged)));
         }
         (Verdict::Done { verified }, None) => entries.push(finish(*verified, None)),
         (Verdict::Withheld { checked, reason }, None) => {
-            entries.push(finish(*checked, Some(reason.clone())));
+            entries.push(finish(*checked, Some(reason.as_str().into())));
         }
-        (Verdict::Failed { .. }, _) if goes_on => {
-            entries.push(work.move_to(Status::Blocked, Some(told)));
+        (Verdict::Failed(_), _) if goes_on => {
+            entries.push(work.move_to(Status::Blocked, Some(reason)));
             entries.push(work.move_to(Status::Todo, None));
         }
-        (Verdict::Failed { .. }, _) if is_aborted => {
-            entries.push(work.move_to(Status::Canceled, Some(told)));
+        (Verdict::Failed(_), _) if is_aborted => {
+            entries.push(work.move_to(Status::Canceled, Some(reason)));
         }
-        (Verdict::Failed { .. }, _) => entries.push(work.move_to(Status::Failed, Some(told))),
+        (Verdict::Failed(_), _) => entries.push(work.move_to(Status::Failed, Some(reason))),
     }
     entries
 }
 
 /// Why a task is not done, and why it is not tried again.
-fn final_words(verdict: &Verdict, choice: Option<&Choice>) -> String {
-    let told = verdict.told();
+fn final_reason(verdict: &Verdict, choice: Option<&Choice>) -> Reason {
+    let last = match verdict {
+        Verdict::Failed(reason) => reason.clone(),
+        Verdict::Done { .. } | Verdict::Withheld { .. } => Reason::new(verdict.told()),
+    };
     let choice = choice.filter(|_| !verdict.is_aborted());
-    let Some(Choice::GiveUp(given_up)) = choice else { return told };
-    match (given_up, given_up.told(), verdict) {
-        (GivenUp::Critical, Some(why), _) => format!("{told}; {why}"),
-        // Its own message names the budget.
-        (GivenUp::OverBudget(_), _, Verdict::Failed { code, .. })
-            if code == Code::CostLimitExceeded.as_str() =>
-        {
-            told
-        }
-        (_, Some(why), _) => format!("{why}; the last attempt: {told}"),
-        (_, None, _) => told,
+    let Some(Choice::GiveUp(given_up)) = choice else { return last };
+    match (given_up, given_up.reason()) {
+        (GivenUp::Critical, Some(why)) => last.and(&why.text),
+        // Its own text names the budget.
+        (GivenUp::OverBudget(_), _) if last.failure() == Some(Code::CostLimitExceeded) => last,
+        (_, Some(why)) => why.map_text(|text| format!("{text}; the last attempt: {last}")),
+        (_, None) => last,
     }
 }
 
 pub(super) fn state_of(verdict: &Verdict) -> AttemptState {
     match verdict {
         Verdict::Done { .. } | Verdict::Withheld { .. } => AttemptState::Succeeded,
-        Verdict::Failed { .. } => AttemptState::Failed,
+        Verdict::Failed(_) => AttemptState::Failed,
     }
 }
 
@@ -244,11 +251,11 @@ pub(super) fn stopped_end(why: Stopped, is_unstarted: bool) -> StoppedEnd {
 
 impl StoppedEnd {
     /// The entries that move its task. One that another process has moved stays where it is.
-    pub(super) fn moves(&self, work: &TaskWork, message: &str) -> Vec<Entry> {
+    pub(super) fn moves(&self, work: &TaskWork, reason: &Reason) -> Vec<Entry> {
         if work.task.status != Status::InProgress {
             return Vec::new();
         }
-        let mut entries = vec![work.move_to(self.to, Some(message.to_owned()))];
+        let mut entries = vec![work.move_to(self.to, Some(reason.clone()))];
         if self.is_unstarted {
             entries.push(work.move_to(Status::Todo, None));
         }

@@ -203,8 +203,7 @@ pub(super) fn warn(observer: &mut dyn Observer, task: &str, live: &mut Live, eve
         if live.warnings.contains(&warning) {
             continue;
         }
-        let told = warning.split_once(": ").map_or(warning.as_str(), |(_, shown)| shown);
-        observer.report(Progress::Warned { task, told });
+        observer.report(Progress::Warned { task, told: &warning.text });
         live.warnings.push(warning);
     }
 }

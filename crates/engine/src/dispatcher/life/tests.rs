@@ -1,7 +1,9 @@
 use contract::domain::attempt::AttemptState;
 use contract::domain::check::{Check, CheckSeen};
 use contract::domain::checkpoint::{Checkpoint, Recovery};
+use contract::domain::failure_code::FailureCode;
 use contract::domain::plan::PlanTask;
+use contract::domain::reason::Reason;
 use contract::domain::rollback::Counts;
 use contract::domain::status::Status;
 use contract::plan::choice::{Choice, GivenUp};
@@ -80,7 +82,7 @@ fn a_failed_check_ends_its_checkpoint_and_decides_the_attempt_as_its_author_want
 }
 
 /// Where the entries lead, with the reason.
-fn moves(entries: &[Entry]) -> Vec<(Status, Option<String>)> {
+fn moves(entries: &[Entry]) -> Vec<(Status, Option<Reason>)> {
     let moved = |entry: &Entry| match entry {
         Entry::MoveTask { to, reason, .. } => (*to, reason.clone()),
         Entry::Finish { withheld, .. } => (Status::Done, withheld.clone()),
@@ -90,24 +92,24 @@ fn moves(entries: &[Entry]) -> Vec<(Status, Option<String>)> {
 }
 
 fn failed() -> Verdict {
-    Verdict::Failed { code: "E_TIMEOUT".to_owned(), rule: None, message: "took long".to_owned() }
+    Verdict::Failed(Reason::coded(FailureCode::Timeout, "took long"))
 }
 
 fn after(
     verdict: &Verdict,
     choice: Option<&Choice>,
     rolled: Option<Rolled>,
-) -> Vec<(Status, Option<String>)> {
+) -> Vec<(Status, Option<Reason>)> {
     let work = work(PlanTask::minimal("a"), Vec::new());
     moves(&moves_after(&work, Concluded { verdict, choice, rolled, unmerged: None }))
 }
 
 #[test]
 fn a_verdict_finishes_repeats_or_ends_the_task() {
-    let why = || Some("E_TIMEOUT: took long".to_owned());
+    let why = || Some(Reason::coded(FailureCode::Timeout, "took long"));
     assert_eq!(after(&Verdict::Done { verified: true }, None, None), [(Status::Done, None)]);
     let withheld = Verdict::Withheld { checked: true, reason: "changed".to_owned() };
-    assert_eq!(after(&withheld, None, None), [(Status::Done, Some("changed".to_owned()))]);
+    assert_eq!(after(&withheld, None, None), [(Status::Done, Some("changed".into()))]);
     let again = [(Status::Blocked, why()), (Status::Todo, None)];
     assert_eq!(after(&failed(), Some(&Choice::Retry), None), again);
     assert_eq!(after(&failed(), Some(&Choice::Alternative(0)), None), again);
@@ -127,7 +129,7 @@ fn a_task_is_repeated_only_with_the_files_it_had() {
         counts: Counts::default(),
         left: Vec::new(),
     };
-    let told = Some("E_TIMEOUT: took long; rolled back".to_owned());
+    let told = Some(Reason::coded(FailureCode::Timeout, "took long; rolled back"));
     let clean = after(&failed(), Some(&Choice::Retry), Some(rolled(true)));
     assert_eq!(clean, [(Status::Blocked, told.clone()), (Status::Todo, None)]);
     assert_eq!(after(&failed(), Some(&Choice::Retry), Some(rolled(false))), [(Status::Failed, told)]);
@@ -137,7 +139,7 @@ fn a_task_is_repeated_only_with_the_files_it_had() {
 fn work_that_is_done_and_could_not_be_merged_is_left_to_a_person() {
     let work = work(PlanTask::minimal("a"), Vec::new());
     let verdict = Verdict::Done { verified: true };
-    let unmerged = Some("conflict".to_owned());
+    let unmerged = Some(Reason::new("conflict"));
     let concluded = Concluded { verdict: &verdict, choice: None, rolled: None, unmerged: unmerged.clone() };
     assert_eq!(moves(&moves_after(&work, concluded)), [(Status::Blocked, unmerged)]);
 }
@@ -152,15 +154,15 @@ fn an_attempt_that_writ_ended_is_canceled_continued_or_unknown() {
     assert_eq!(end(Stopped::Interrupted, false), (AttemptState::Interrupted, Status::Blocked));
     assert_eq!(end(Stopped::Fenced, false), (AttemptState::Unknown, Status::Blocked));
     let work = work(PlanTask::minimal("a"), Vec::new());
-    let unstarted = stopped_end(Stopped::Interrupted, true).moves(&work, "short");
-    let short = Some("short".to_owned());
+    let unstarted = stopped_end(Stopped::Interrupted, true).moves(&work, &"short".into());
+    let short = Some(Reason::new("short"));
     assert_eq!(moves(&unstarted), [(Status::Blocked, short), (Status::Todo, None)], "nothing of it ran");
-    assert_eq!(moves(&stopped_end(Stopped::Canceled, true).moves(&work, "x")).len(), 1);
+    assert_eq!(moves(&stopped_end(Stopped::Canceled, true).moves(&work, &"x".into())).len(), 1);
 }
 
 #[test]
 fn a_task_that_another_process_moved_stays_there() {
     let mut work = work(PlanTask::minimal("a"), Vec::new());
     work.task.status = Status::Done;
-    assert_eq!(stopped_end(Stopped::Canceled, false).moves(&work, "x").len(), 0);
+    assert_eq!(stopped_end(Stopped::Canceled, false).moves(&work, &"x".into()).len(), 0);
 }

@@ -70,7 +70,7 @@ fn a_layer_that_does_not_answer_in_time_is_refused() {
     let result = ended(&awaited, 60_000);
     assert_eq!(codes(&result), ["ASKED", "NO_ANSWER"]);
     let reason = "E_TIMEOUT: L5.context.retrieve did not answer within 1m00s";
-    assert_eq!((result.exit, result.timing_ms), (Exit::Refuse(reason.to_owned()), 60_000));
+    assert_eq!((result.exit, result.timing_ms), (Exit::Refuse(Reason::of_text(reason)), 60_000));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 use contract::domain::plan::PlanTask;
 use contract::domain::policy::Policy;
+use contract::domain::reason::Reason;
 use serde_json::json;
 
 use crate::pipeline::layer::{Handed, RunFacts};
@@ -28,7 +29,7 @@ fn tasks_without_a_workspace_are_refused() {
     let outcome = enter(super::run, RunFacts { workspace_exists: false, ..facts(&run, &policy) });
     let reason = "E_FILE_NOT_FOUND: the workspace / is not a directory";
     assert_eq!(decisions(&outcome)[1], format!("WORKSPACE_MISSING: {reason}"));
-    assert_eq!(outcome.next, Next::Refuse(reason.to_owned()));
+    assert_eq!(outcome.next, Next::Refuse(Reason::of_text(reason)));
 }
 
 #[test]

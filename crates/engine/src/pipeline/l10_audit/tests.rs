@@ -46,7 +46,7 @@ fn the_summary_names_each_layer_once_and_the_branch() {
 
 #[test]
 fn a_failed_task_leaves_a_lesson() {
-    let reason = Some("exit code 3".to_owned());
+    let reason = Some("exit code 3".into());
     let failed = Task { status: Status::Failed, blocked_reason: reason, ..task(2, PlanTask::minimal("b")) };
     let done =
         Task { status: Status::Done, evidence: Some(Evidence::Verified), ..task(1, PlanTask::minimal("a")) };

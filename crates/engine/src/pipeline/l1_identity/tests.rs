@@ -30,5 +30,5 @@ fn a_run_that_is_nested_too_deep_is_refused() {
     let outcome = at_depth(limits::DELEGATION_DEPTH_MAX + 1);
     let reason = "E_MAX_DEPTH_EXCEEDED: depth 4 is over 3";
     assert_eq!(decisions(&outcome)[1], format!("DEPTH_EXCEEDED: {reason}"));
-    assert_eq!(outcome.next, Next::Refuse(reason.to_owned()));
+    assert_eq!(outcome.next, Next::Refuse(Reason::of_text(reason)));
 }

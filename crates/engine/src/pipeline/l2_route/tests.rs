@@ -1,6 +1,7 @@
 use contract::aee::{Draft, Envelope};
 use contract::domain::plan::PlanTask;
 use contract::domain::policy::Policy;
+use contract::domain::reason::Reason;
 use contract::json::Map;
 
 use super::*;
@@ -78,6 +79,6 @@ fn what_has_no_route_is_refused() {
     {
         let outcome = enter(super::run, facts(&run, &policy));
         assert_eq!(decisions(&outcome), [format!("NO_ROUTE: {reason}")]);
-        assert_eq!(outcome.next, Next::Refuse(reason.to_owned()));
+        assert_eq!(outcome.next, Next::Refuse(Reason::of_text(reason)));
     }
 }

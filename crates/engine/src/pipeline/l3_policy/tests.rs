@@ -49,7 +49,7 @@ fn assert_denied(run: &NewRun, policy: &Policy, task: &str, rule: &str) {
     let reason = format!("task `{task}` is denied: {rule}");
     assert_eq!(decisions(&outcome), [format!("POLICY_DENY: {reason}")]);
     assert_eq!(delta(&outcome), json!({"C4.Policy.denied_by": rule}));
-    assert_eq!(outcome.next, Next::Refuse(reason));
+    assert_eq!(outcome.next, Next::Refuse(reason.into()));
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn a_variable_that_is_not_set_refuses_the_task() {
     let outcome = shape(PlanTask { env: env.into(), ..PlanTask::minimal("a") }, None);
     let reason = "env:MISSING is not set in writ's environment";
     assert_eq!(decisions(&outcome), [format!("ENV_MISSING: {reason}")]);
-    assert_eq!(outcome.next, Next::Refuse(format!("E_PERMISSION_DENIED: {reason}")));
+    assert_eq!(outcome.next, Next::Refuse(Reason::coded(FailureCode::PermissionDenied, reason)));
 }
 
 #[test]
@@ -70,5 +70,8 @@ fn what_the_machine_lacks_refuses_the_task_with_its_code() {
     let facts = StartFacts { needs: &needs, ..start_facts(&run, &subject, &[]) };
     let outcome = call(super::run, &Fetched::Start(facts));
     assert_eq!(decisions(&outcome), ["NOT_MET: input_missing: the input `x` does not exist"]);
-    assert_eq!(outcome.next, Next::Refuse("E_FILE_NOT_FOUND: the input `x` does not exist".to_owned()));
+    assert_eq!(
+        outcome.next,
+        Next::Refuse(Reason::coded(FailureCode::FileNotFound, "the input `x` does not exist"))
+    );
 }

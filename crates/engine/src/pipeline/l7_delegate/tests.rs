@@ -32,7 +32,7 @@ fn a_claim_of_success_is_recorded_as_a_claim() {
 
 #[test]
 fn a_failure_is_recorded_with_its_code_and_does_not_end_the_walk() {
-    let claim = Claim::Failure { code: "E_PROCESS_CRASH".to_owned(), message: "exit 3".to_owned() };
+    let claim = Claim::Failure { code: FailureCode::ProcessCrash, message: "exit 3".to_owned() };
     let outcome = returned(&Ended { exit_code: Some(3), ..Ended::default() }, &claim);
     assert_eq!(decisions(&outcome), ["EXECUTOR_FAILED: exit 3"]);
     assert_eq!(delta(&outcome), json!({"C2.Task.t1.exit_code": 3, "C2.Task.t1.claim": "failure"}));

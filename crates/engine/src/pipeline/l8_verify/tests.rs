@@ -4,7 +4,7 @@ use contract::domain::check::Expects;
 use serde_json::json;
 
 use super::*;
-use crate::executor::{Claims, Ended};
+use crate::executor::{Claims, Ended, failure};
 use crate::pipeline::l7_delegate::DelegateFacts;
 use crate::pipeline::layer::{EndFacts, Fetched};
 use crate::pipeline::outcome::Next;
@@ -39,12 +39,11 @@ fn verify(verify: VerifyFacts<'_>) -> Outcome {
 }
 
 fn failed(code: &str, message: &str) -> Verdict {
-    Verdict::Failed { code: code.to_owned(), rule: None, message: message.to_owned() }
+    Verdict::Failed(Reason::coded(FailureCode::parse(code).unwrap(), message))
 }
 
 fn check_failed(message: &str) -> Verdict {
-    let message = message.to_owned();
-    Verdict::Failed { code: "E_UNKNOWN".to_owned(), rule: Some("check_failed"), message }
+    Verdict::Failed(Reason::coded(FailureCode::Unknown, message).with_rule(ReasonRule::CheckFailed))
 }
 
 #[track_caller]
@@ -111,7 +110,7 @@ fn a_check_that_was_not_run_has_not_passed() {
 
 #[test]
 fn a_claimed_failure_stays_one_even_if_checks_pass() {
-    let claim = Claim::Failure { code: "E_UNKNOWN".to_owned(), message: "no".to_owned() };
+    let claim = Claim::Failure { code: FailureCode::Unknown, message: "no".to_owned() };
     let verdict = failed("E_UNKNOWN", "no");
     assert_judged(facts(&claim, &[seen(true)]), "FAILED: E_UNKNOWN: no", verdict, ("failed", Some(1.0)));
 }
@@ -128,7 +127,7 @@ fn work_over_its_budget_is_not_done_and_work_at_it_is() {
     for (cost, tokens) in [(500_001, 100), (500_000, 101)] {
         let verdict = judged(cost, tokens);
         assert!(
-            matches!(&verdict, Verdict::Failed { code, .. } if code == "E_COST_LIMIT_EXCEEDED"),
+            matches!(&verdict, Verdict::Failed(it) if it.failure() == Some(FailureCode::CostLimitExceeded)),
             "{verdict:?}"
         );
     }
@@ -137,8 +136,8 @@ fn work_over_its_budget_is_not_done_and_work_at_it_is() {
 #[test]
 fn a_layer_that_refuses_grants_nothing() {
     let Judgment { verdict, verification } = refused("no answer");
-    let (code, message) = ("E_UNKNOWN".to_owned(), "no answer".to_owned());
-    assert_eq!(verdict, Verdict::Failed { code, rule: Some("refused"), message });
+    let reason = Reason::coded(FailureCode::Unknown, "no answer").with_rule(ReasonRule::Refused);
+    assert_eq!(verdict, Verdict::Failed(reason));
     assert_eq!((verification.status.as_str(), verification.confidence), ("failed", None));
 }
 
@@ -146,7 +145,7 @@ fn a_layer_that_refuses_grants_nothing() {
 fn every_verdict_has_a_code_of_aop() {
     let outside = Outside { forbidden: vec!["a".to_owned()], ..Outside::default() };
     let words = ["E_TIMEOUT", "E_ABORTED", "SCOPE_VIOLATION", "", "rate limited", "E_TEST_FAILURE"];
-    let claims = words.map(|word| Claim::Failure { code: word.to_owned(), message: "m".to_owned() });
+    let claims = words.map(|word| failure(word, "m"));
     let budget = Budget { cost: Some(MicroUsd(0)), tokens: Some(0) };
     for claim in claims.iter().chain([&Claim::Success]) {
         for checks in [&[][..], &[seen(true)], &[seen(false)]] {
@@ -154,14 +153,13 @@ fn every_verdict_has_a_code_of_aop() {
                 for (aborted, cost) in [(None, None), (Some("C"), Some(MicroUsd(1)))] {
                     let spent = spent(budget, cost, None);
                     let facts = VerifyFacts { spent, outside, aborted, ..facts(claim, checks) };
-                    let Verdict::Failed { code, message, .. } = judge(&facts) else { continue };
-                    assert!(Code::parse(&code).is_some(), "{code}: {message}");
+                    let Verdict::Failed(reason) = judge(&facts) else { continue };
+                    assert!(reason.failure().is_some(), "{reason:?}");
                 }
             }
         }
     }
-    let Verdict::Failed { code, message, .. } = judge(&facts(&claims[5], &[])) else { panic!("it failed") };
-    assert_eq!((code.as_str(), message.as_str()), ("E_UNKNOWN", "E_TEST_FAILURE: m"));
+    assert_eq!(judge(&facts(&claims[5], &[])), failed("E_UNKNOWN", "E_TEST_FAILURE: m"));
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn an_answer_of_a_layer_is_the_runs_answer() {
 
 #[test]
 fn a_refusal_is_an_error_reply() {
-    let (told, answer) = answer(&run_of(Vec::new()), &[], &End::Refused("not allowed".to_owned()));
+    let (told, answer) = answer(&run_of(Vec::new()), &[], &End::Refused("not allowed".into()));
     assert_eq!(told, ["ASSEMBLED: FAILURE: not allowed"]);
     let reply = json!({"code": "REFUSED", "message": "not allowed", "retryable": false});
     assert_eq!((answer.state, answer.reply), (RunState::Failed, reply));

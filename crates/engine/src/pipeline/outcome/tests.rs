@@ -9,7 +9,7 @@ fn each_way_on_becomes_a_result_or_has_to_be_waited_for() {
     let brief = || Handed::Brief("b".to_owned());
     assert_eq!(exit(decided().giving(brief())), Exit::Continue(brief()));
     assert_eq!(exit(decided().answer(json!(1))), Exit::Answer(json!(1)));
-    assert_eq!(exit(decided().refuse("no")), Exit::Refuse("no".to_owned()));
+    assert_eq!(exit(decided().refuse("no")), Exit::Refuse("no".into()));
     assert_eq!(exit(decided().park("ask")), Exit::Park("ask".to_owned()));
     let slow = decided().wait(|_| Outcome::decided("B", "second").giving(Handed::Brief("b".to_owned())));
     let Unsettled { earlier, work } = *slow.settle(0).unwrap_err();

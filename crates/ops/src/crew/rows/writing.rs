@@ -6,6 +6,7 @@ use contract::domain::crew::row::CrewRow;
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::{AppliedDelta, CrewChange, number_of, unnumbered};
 use contract::domain::id::mint;
+use contract::domain::reason::Reason;
 use contract::domain::status::Status;
 use contract::domain::task::{Command, PlanPart, Rules, Task};
 use contract::operator::Code;
@@ -34,10 +35,10 @@ pub(super) fn write(
     if task.status != row.status {
         let command = Command::Move {
             to: row.status,
-            reason: Some(row.reason.clone()),
+            reason: Some(row.reason.as_str().into()),
             rules: Rules::Operator,
             verified: context.verified,
-            withheld: context.withheld,
+            withheld: context.withheld.map(Reason::from),
             by: context.by.filter(|_| row.status == Status::Done),
             author: None,
         };

@@ -6,6 +6,7 @@ use contract::domain::change::Change;
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::{CrewChange, number_of, unnumbered};
 use contract::domain::id::mint;
+use contract::domain::reason::Reason;
 use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, TaskId};
 use contract::domain::text::counted;
@@ -91,8 +92,8 @@ impl Unpacking<'_> {
         }
         if row.status != Status::Todo {
             let reason = match row.status {
-                Status::Blocked | Status::Failed | Status::Canceled => Some(carried.x_row.reason.clone()),
-                Status::Done => carried.x_only_claimed.clone(),
+                Status::Blocked | Status::Failed | Status::Canceled => Some(carried.x_row.reason.as_str()),
+                Status::Done => carried.x_only_claimed.as_deref(),
                 Status::Todo | Status::InProgress => None,
             };
             let moved = Change::TaskMoved {
@@ -100,7 +101,7 @@ impl Unpacking<'_> {
                 from: Status::Todo,
                 to: row.status,
                 evidence: carried.x_evidence,
-                reason,
+                reason: reason.map(Reason::of_text),
             };
             work.change(&about, &format!("{name} is {}", row.status), &moved)?;
         }

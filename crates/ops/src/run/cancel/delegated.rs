@@ -2,8 +2,10 @@
 
 use contract::domain::change::Change;
 use contract::domain::limits;
+use contract::domain::reason::Reason;
 use contract::domain::run::{Run, RunId};
 use contract::domain::task::{Task, TaskId};
+use serde::Deserialize;
 use store::{EventFilter, Tx};
 
 use super::cancel_one;
@@ -17,7 +19,7 @@ use crate::run::is_worked_by_another;
 pub(super) fn with_children(
     work: &mut EventWriter<'_, '_>,
     run: &Run,
-    reason: Option<&str>,
+    reason: Option<&Reason>,
 ) -> Result<&'static str> {
     with_children_except(work, run, reason, None)
 }
@@ -26,7 +28,7 @@ pub(super) fn with_children(
 pub(crate) fn with_children_except(
     work: &mut EventWriter<'_, '_>,
     run: &Run,
-    reason: Option<&str>,
+    reason: Option<&Reason>,
     except: Option<&RunId>,
 ) -> Result<&'static str> {
     end_children(work, run, reason, except)?;
@@ -36,7 +38,7 @@ pub(crate) fn with_children_except(
 fn end_children(
     work: &mut EventWriter<'_, '_>,
     run: &Run,
-    reason: Option<&str>,
+    reason: Option<&Reason>,
     except: Option<&RunId>,
 ) -> Result<()> {
     let mut told = format!("the run {} that started it was canceled", run.asked.id);
@@ -45,13 +47,13 @@ fn end_children(
     }
     for child in work.tx.unended_children(&run.asked.id)? {
         if except != Some(&child.asked.id) {
-            end_child(work, &child, &told, except)?;
+            end_child(work, &child, &told.as_str().into(), except)?;
         }
     }
     Ok(())
 }
 
-fn end_child(work: &mut EventWriter<'_, '_>, run: &Run, told: &str, except: Option<&RunId>) -> Result<()> {
+fn end_child(work: &mut EventWriter<'_, '_>, run: &Run, told: &Reason, except: Option<&RunId>) -> Result<()> {
     // It may have started others since it was asked to stop.
     end_children(work, run, Some(told), except)?;
     if !(run.cancel_requested && is_worked_by_another(run, work.now, work.view)?) {
@@ -63,7 +65,7 @@ fn end_child(work: &mut EventWriter<'_, '_>, run: &Run, told: &str, except: Opti
 /// Cancels the runs that a task started. `ended` is the outcome of the task.
 pub(super) fn of_task(work: &mut EventWriter<'_, '_>, task: &Task, ended: &str) -> Result<usize> {
     let name = task.part.as_ref().map_or_else(|| task.id.to_string(), task_id_of);
-    let reason = format!("the task `{name}` that started it {ended}");
+    let reason = Reason::new(format!("the task `{name}` that started it {ended}"));
     let children = children_of(work.tx, task)?;
     for child in &children {
         end_child(work, child, &reason, None)?;
@@ -91,7 +93,7 @@ pub fn delegated(cx: &mut Context, caller: &Caller, task: &TaskId, ended: &str) 
 }
 
 /// The given reason for a cancellation, if any.
-pub fn reason_of(cx: &mut Context, run: &Run) -> Result<Option<String>> {
+pub fn reason_of(cx: &mut Context, run: &Run) -> Result<Option<Reason>> {
     let asked = cx.store.read()?.events(&EventFilter {
         corr: Some(run.asked.corr.clone()),
         kinds: vec![Change::RUN_CANCEL_REQUESTED.to_owned()],
@@ -101,7 +103,7 @@ pub fn reason_of(cx: &mut Context, run: &Run) -> Result<Option<String>> {
     })?;
     // Runs that its tasks started share its correlation.
     let of_run = asked.into_iter().find(|it| it.record.run_id.as_deref() == Some(run.asked.id.as_str()));
-    Ok(of_run.and_then(|event| Some(event.record.payload.get("reason")?.as_str()?.to_owned())))
+    Ok(of_run.and_then(|event| Reason::deserialize(event.record.payload.get("reason")?).ok()))
 }
 
 /// The runs that a task's program started and that have not ended.

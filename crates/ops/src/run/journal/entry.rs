@@ -3,6 +3,7 @@
 use contract::aee::Type;
 use contract::domain::attempt::{AttemptId, AttemptState, Dispatch, NewAttempt, Outcome};
 use contract::domain::pins::Digests;
+use contract::domain::reason::Reason;
 use contract::domain::rollback::{FileResult, Rollback};
 use contract::domain::run::RunState;
 use contract::domain::status::Status;
@@ -21,14 +22,13 @@ pub enum Entry {
     MoveTask {
         task_id: TaskId,
         to: Status,
-        reason: Option<String>,
-        verified: bool,
+        reason: Option<Reason>,
     },
     /// Grants done. With `withheld`, the reason why it is only claimed although the checks passed.
     Finish {
         task_id: TaskId,
         verified: bool,
-        withheld: Option<String>,
+        withheld: Option<Reason>,
     },
     /// Remembers the files that a task's checks use, before the work on it begins.
     Pin {

@@ -38,7 +38,7 @@ fn failed_task(crew: &mut Crew) -> String {
     let run = world.run(&["a"]);
     world.own(&run, 7);
     let task_id = world.task_of(&run, "a").id;
-    let moved = |to| Entry::MoveTask { task_id: task_id.clone(), to, reason: None, verified: false };
+    let moved = |to| Entry::MoveTask { task_id: task_id.clone(), to, reason: None };
     let entries = [
         moved(Status::InProgress),
         moved(Status::Failed),
@@ -67,7 +67,7 @@ fn attempted_task(crew: &mut Crew) -> String {
     };
     let to = Status::InProgress;
     let entries = [
-        Entry::MoveTask { task_id: task_id.clone(), to, reason: None, verified: false },
+        Entry::MoveTask { task_id: task_id.clone(), to, reason: None },
         Entry::StartAttempt { attempt, dispatch: None, wants: Wants::default() },
     ];
     journal::write(&mut world.cx, &caller("writ"), &run, &owner(7), &entries).unwrap();

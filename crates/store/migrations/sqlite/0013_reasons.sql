@@ -1,0 +1,2 @@
+-- tasks.blocked_reason and the warnings in attempts.outcome get the form {code, rule, text} that replaying the log gives
+-- them. `sqlite::migrate` rewrites the rows, because the conversion of the old texts is that of `contract::domain::reason`.
