@@ -183,12 +183,13 @@ fn an_escalation_that_an_executor_sends_has_no_effect_and_is_named() {
         "new_priority": "CRITICAL", "reason": "I want it", "escalated_by": "emma",
     });
     let worked = work(&cli, &answered(&cli, &[event.clone(), event, response(json!({}))])).succeeded();
-    let told = "WITHOUT_EFFECT: the executor sent PRIORITY_ESCALATION: a task cannot change its own priority; \
-                `writ escalate` does";
+    let text = "the executor sent PRIORITY_ESCALATION: a task cannot change its own priority; `writ escalate` does";
+    let told = format!("WITHOUT_EFFECT: {text}");
     let decided = worked.decisions("L7");
-    assert_eq!(decided.iter().filter(|decision| *decision == told).count(), 1, "{decided:?}");
+    assert_eq!(decided.iter().filter(|decision| **decision == told).count(), 1, "{decided:?}");
     let shown = worked.shown("T-1");
-    assert_eq!(shown["attempts"][0]["outcome"]["warnings"], json!([told]), "{shown}");
+    let warning = json!({"code": "WITHOUT_EFFECT", "text": text});
+    assert_eq!(shown["attempts"][0]["outcome"]["warnings"], json!([warning]), "{shown}");
     assert!(worked.output.stderr.contains("the executor sent PRIORITY_ESCALATION"), "{}", worked.output);
     assert!(!worked.trace().iter().any(|event| event["intent"] == "writ.priority_escalation"));
     let task = cli.run(["task", "get", "--id", &worked.task_id("T-1")]).success().json();

@@ -81,9 +81,13 @@ fn add_claims(line: &mut Value, outcome: &Outcome) {
         line["findings"] = json!(&findings[..findings.len().min(limits::FINDINGS_TRACED_MAX)]);
     }
     let reported = report.map_or(&[][..], |report| &report.warnings);
-    let reported = reported.iter().map(Warning::new);
-    let warnings = outcome.warnings.iter().cloned().chain(reported).take(limits::FINDINGS_TRACED_MAX);
-    let warnings: Vec<Warning> = warnings.collect();
+    let warnings = outcome.warnings.iter().map(ToString::to_string).chain(reported.iter().cloned());
+    let warnings: Vec<String> = warnings.take(limits::FINDINGS_TRACED_MAX).collect();
+    let coded = outcome.warnings.iter().filter(|warning| warning.code.is_some());
+    let coded: Vec<&Warning> = coded.take(limits::FINDINGS_TRACED_MAX).collect();
+    if !coded.is_empty() {
+        line["coded_warnings"] = json!(coded);
+    }
     if !warnings.is_empty() {
         line["warnings"] = json!(warnings);
     }
