@@ -193,11 +193,11 @@ impl Scene {
         let db = self.db();
         let ask = |what: &str| self.sqlite.run([db.to_str().unwrap(), what]).success().stdout.clone();
         let names = NAMES.get_or_init(|| {
-            // Seals are other bytes under each key, and the check of the store reads them.
+            // Seals are other bytes under each key, and the check of the store reads them. The id of a store is random.
             let list = "SELECT format('SELECT ''%s:''; SELECT %s FROM %s;', t.name,
                                group_concat(c.name), t.name)
                         FROM sqlite_master t JOIN pragma_table_info(t.name) c
-                        WHERE t.type = 'table' AND t.name <> 'seal' AND t.name NOT LIKE 'memory_words%'
+                        WHERE t.type = 'table' AND t.name NOT IN ('seal', 'store') AND t.name NOT LIKE 'memory_words%'
                               AND c.name NOT IN ('seal', 'lease_seal')
                         GROUP BY t.name ORDER BY t.name";
             ask(list).lines().map(str::to_owned).collect()
