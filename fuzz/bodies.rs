@@ -2,12 +2,12 @@
 // ordinary test by crates/contract/tests.
 
 use contract::continuity::push::{Push, metadata};
-use contract::convert::Context;
+use contract::convert::ConvertContext;
 use contract::domain::time::Timestamp;
 use contract::intake::Executors;
 use contract::json::canonical::canonical;
 use contract::json::strict;
-use contract::validate::{Kind, Options, detect, validate};
+use contract::validate::{Kind, ValidateOptions, detect, validate};
 use contract::{aee, aocl, aop, bridge, injection, intake, secrets};
 
 /// Parse, print and parse again is the identity, and the canonical form is a fixed point.
@@ -144,7 +144,7 @@ pub(crate) fn text(bytes: &[u8]) {
 
 /// What comes out of a conversion is valid, which `convert` itself sees to; it must only never panic.
 pub(crate) fn convert(bytes: &[u8]) {
-    let context = Context { now: Timestamp::from_millis(0), root: None };
+    let context = ConvertContext { now: Timestamp::from_millis(0), root: None };
     for to in [Kind::Aop, Kind::Assignment, Kind::Result, Kind::Aee, Kind::Bridge, Kind::Stage1] {
         contract::convert::convert(bytes, to, &context).ok();
     }
@@ -159,7 +159,7 @@ fn by_kind(kinds: &[Kind], bytes: &[u8]) {
 /// A verdict says what it means: allowed without findings, or denied with one.
 fn judged(kind: Kind, bytes: &[u8]) {
     for strict in [false, true] {
-        let verdict = validate(Some(kind), bytes, &Options { strict, ..Options::default() });
+        let verdict = validate(Some(kind), bytes, &ValidateOptions { strict, ..ValidateOptions::default() });
         assert_eq!(verdict.allow, verdict.code == "OK");
         assert_eq!(verdict.allow, verdict.details.findings.is_empty());
         serde_json::to_string(&verdict).expect("a verdict can be printed");

@@ -63,7 +63,7 @@ pub(crate) struct Globals {
 // A command with subcommands. They are described only where the command is used: every call pays for the grammar. The
 // parser would show a doc comment here instead of the command's own.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Group<C: Subcommand> {
+pub(crate) struct CommandGroup<C: Subcommand> {
     #[command(subcommand)]
     pub(crate) command: C,
 }
@@ -85,10 +85,10 @@ pub(crate) enum Command {
     Status(commands::status::Args),
     /// Check a plan, or print the schema of plans
     #[command(display_order = RUN)]
-    Plan(Group<commands::plan::Command>),
+    Plan(CommandGroup<commands::plan::Command>),
     /// List runs, or show one
     #[command(display_order = RUN)]
-    Runs(Group<commands::runs::Command>),
+    Runs(CommandGroup<commands::runs::Command>),
     /// Print the output of a task's process
     #[command(display_order = RUN)]
     Logs(commands::logs::Args),
@@ -121,67 +121,67 @@ pub(crate) enum Command {
     Loop(commands::looping::Args),
     /// List rate limits and usage windows, and clear them
     #[command(display_order = RUN)]
-    Limits(Group<commands::limits::Command>),
+    Limits(CommandGroup<commands::limits::Command>),
     /// Show AOP sessions and their final reports
     #[command(display_order = RUN)]
-    Session(Group<commands::session::Command>),
+    Session(CommandGroup<commands::session::Command>),
     /// Open, show, change and check a crew's ledger
     #[command(display_order = CREW)]
-    Ledger(Group<commands::ledger::Command>),
+    Ledger(CommandGroup<commands::ledger::Command>),
     /// Assign tasks to workers
     #[command(display_order = CREW)]
-    Assignment(Group<commands::assignment::Command>),
+    Assignment(CommandGroup<commands::assignment::Command>),
     /// Run a command as a worker of a crew
     #[command(display_order = CREW)]
-    Worker(Group<commands::worker::Command>),
+    Worker(CommandGroup<commands::worker::Command>),
     /// Submit workers' results
     #[command(display_order = CREW)]
-    Result(Group<commands::result::Command>),
+    Result(CommandGroup<commands::result::Command>),
     /// Send a worker's heartbeat
     #[command(display_order = CREW)]
     Heartbeat(commands::heartbeat::Args),
     /// Release what silent workers hold
     #[command(display_order = CREW)]
-    Watchdog(Group<commands::watchdog::Command>),
+    Watchdog(CommandGroup<commands::watchdog::Command>),
     /// Run one step of an orchestrator
     #[command(display_order = CREW)]
-    Orchestrate(Group<commands::orchestrate::Command>),
+    Orchestrate(CommandGroup<commands::orchestrate::Command>),
     /// Acquire, list and release locks on files
     #[command(display_order = CREW)]
-    Lock(Group<commands::lock::Command>),
+    Lock(CommandGroup<commands::lock::Command>),
     /// Append to and verify worklogs
     #[command(display_order = CREW)]
-    Worklog(Group<commands::worklog::Command>),
+    Worklog(CommandGroup<commands::worklog::Command>),
     /// Set and show a run's budget
     #[command(display_order = CREW)]
-    Budget(Group<commands::budget::Command>),
+    Budget(CommandGroup<commands::budget::Command>),
     /// Request and decide approvals
     #[command(display_order = CREW)]
-    Approval(Group<commands::approval::Command>),
+    Approval(CommandGroup<commands::approval::Command>),
     /// Move a run from one store to another
     #[command(display_order = CREW)]
-    Handoff(Group<commands::handoff::Command>),
+    Handoff(CommandGroup<commands::handoff::Command>),
     /// Create, show and change tasks
     #[command(display_order = MEMORY)]
-    Task(Group<commands::task::Command>),
+    Task(CommandGroup<commands::task::Command>),
     /// Store, search and delete memories
     #[command(display_order = MEMORY)]
-    Memory(Group<commands::memory::Command>),
+    Memory(CommandGroup<commands::memory::Command>),
     /// Write an event, memories, artifacts and a task status in one transaction
     #[command(display_order = MEMORY)]
     Push(commands::push::Args),
     /// List the artifacts of a task
     #[command(display_order = MEMORY)]
-    Artifacts(Group<commands::artifacts::Command>),
+    Artifacts(CommandGroup<commands::artifacts::Command>),
     /// Read the event log
     #[command(display_order = MEMORY)]
-    Events(Group<commands::events::Command>),
+    Events(CommandGroup<commands::events::Command>),
     /// List and remove the snapshots that rollbacks need
     #[command(display_order = STORE)]
-    Snapshots(Group<commands::snapshots::Command>),
+    Snapshots(CommandGroup<commands::snapshots::Command>),
     /// List and remove the clones in which tasks work
     #[command(display_order = STORE)]
-    Worktree(Group<commands::worktree::Command>),
+    Worktree(CommandGroup<commands::worktree::Command>),
     /// Migrate the store to this program's schema
     #[command(display_order = STORE)]
     Upgrade(commands::upgrade::Args),
@@ -202,7 +202,7 @@ pub(crate) enum Command {
     Gc(commands::gc::Args),
     /// Verify the store, print the heads of its log, or seal it anew
     #[command(display_order = STORE)]
-    Audit(Group<commands::audit::Command>),
+    Audit(CommandGroup<commands::audit::Command>),
     /// Validate a document against its contract
     #[command(display_order = DOCUMENTS)]
     Validate(commands::validate::Args),
@@ -211,37 +211,37 @@ pub(crate) enum Command {
     Convert(commands::convert::Args),
     /// Print JSON Schemas of documents and commands
     #[command(display_order = DOCUMENTS)]
-    Schema(Group<commands::schema::Command>),
+    Schema(CommandGroup<commands::schema::Command>),
     /// Run test vectors against this or another program
     #[command(display_order = DOCUMENTS)]
-    Conformance(Group<commands::conformance::Command>),
+    Conformance(CommandGroup<commands::conformance::Command>),
     /// Install or remove hooks in agent programs
     #[command(display_order = SETUP)]
-    Hook(Group<commands::hook::Command>),
+    Hook(CommandGroup<commands::hook::Command>),
     /// Allow the commands in a project's .writ directory
     #[command(display_order = SETUP)]
     Trust(commands::trust::Args),
     /// Create, list and revoke tokens that let a program decide for a person
     #[command(display_order = SETUP)]
-    Token(Group<commands::token::Command>),
+    Token(CommandGroup<commands::token::Command>),
     /// Show the configuration and the source of each value
     #[command(display_order = SETUP)]
-    Config(Group<commands::config::Command>),
+    Config(CommandGroup<commands::config::Command>),
     /// Check this machine and the store for problems
     #[command(display_order = SETUP)]
     Doctor(commands::doctor::Args),
     /// List and test the programs that do the work of tasks
     #[command(display_order = SETUP)]
-    Executors(Group<commands::executors::Command>),
+    Executors(CommandGroup<commands::executors::Command>),
     /// Try what a sandboxed command can do
     #[command(display_order = SETUP)]
-    Sandbox(Group<commands::sandbox::Command>),
+    Sandbox(CommandGroup<commands::sandbox::Command>),
     /// Serve the store to this machine over HTTP, read-only
     #[command(display_order = SETUP)]
     Serve(commands::serve::Args),
     /// Install links that make writ answer to other names
     #[command(display_order = SETUP)]
-    Personality(Group<commands::personality::Command>),
+    Personality(CommandGroup<commands::personality::Command>),
     /// Remove what writ installed on this machine
     #[command(display_order = SETUP)]
     Uninstall(commands::uninstall::Args),

@@ -27,7 +27,7 @@ use contract::plan::read::toml_value;
 use contract::plan::{executor, project_checks};
 use contract::shape::check::check;
 use contract::shape::{
-    Form, List, Map, NON_BLANK, NOT_NEGATIVE, Object, Shape, TEXT, Text, UNBOUNDED, Unknown, optional,
+    List, Map, NON_BLANK, NOT_NEGATIVE, Object, Shape, TEXT, Text, TextForm, UNBOUNDED, Unknown, optional,
 };
 use engine::Configured;
 use ops::{Error, Result};
@@ -155,7 +155,7 @@ static PRICE: Object = Object {
 
 const DAY: Shape = Shape::Text(Text { min: 10, max: 10, form: Some(&DAY_FORM) });
 
-static DAY_FORM: Form = Form {
+static DAY_FORM: TextForm = TextForm {
     name: "a day such as 2026-11-01",
     pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
     accepts: |text| Timestamp::parse(&format!("{text}T00:00:00Z")).is_ok(),

@@ -9,7 +9,7 @@ use engine::sandbox::{CommandSandboxes, CommandWishes};
 use ops::{Error, Result};
 
 use crate::app::Globals;
-use crate::inside::Answering;
+use crate::inside::InsideAnswers;
 use crate::output::say;
 use crate::{config, host};
 
@@ -33,7 +33,7 @@ pub(crate) fn configured(
     let store = host::absolute(host::store_path(globals)?);
     let settings = host::sandbox_settings(&store, &config.sandbox);
     let wishes = CommandWishes { mode: config.policy.sandbox, git: flags.git, namespace: flags.namespace };
-    let doors = Box::new(Answering::new(globals, &store));
+    let doors = Box::new(InsideAnswers::new(globals, &store));
     CommandSandboxes::new(settings, &wishes, workspace, doors, || host::shim().sandbox_lacks()).map_err(
         |reason| {
             let message =

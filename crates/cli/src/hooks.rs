@@ -18,7 +18,7 @@ use places::Scope;
 
 /// The program that the hooks call, and its store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Program {
+pub(crate) struct HookProgram {
     /// Where this program is.
     pub(crate) path: String,
     pub(crate) db_path: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) enum Owner {
     Original,
 }
 
-impl Program {
+impl HookProgram {
     /// How hooks call this program. Teams commit a project's settings, so nothing of this machine is in them.
     pub(crate) fn called_in(&self, scope: Scope) -> &str {
         match scope {

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use contract::continuity::brief::{Program, ProgramName};
+use contract::continuity::brief::{ProgramCommand, ProgramName};
 use contract::domain::code::ErrorCode;
 use contract::domain::confinement::{GitUse, Namespace};
 use contract::domain::environment::AuthorEnvironment;
@@ -26,7 +26,7 @@ use contract::intake::Executors;
 use engine::agent_program::PROGRAMS;
 use engine::host::{Door, LocalHost, author_environment};
 use engine::index::Index;
-use engine::inside::Inside;
+use engine::inside::InsideCaller;
 use engine::observer::Nobody;
 use engine::program::ProgramSettings;
 use engine::sandbox::{INSIDE_VARIABLE, SandboxSettings};
@@ -45,11 +45,11 @@ use crate::app::Globals;
 use crate::clock::SystemClock;
 use crate::commands::status;
 use crate::config::{self, Config, SandboxConfig};
-use crate::inside::{self, Answering};
+use crate::inside::{self, InsideAnswers};
 use crate::live_view::LiveView;
 use crate::minter::RandomIds;
 use crate::output::{Format, Output, format_in_environment, say};
-use crate::person::Decider;
+use crate::person::PersonArgs;
 use crate::persona::{self, Persona};
 use crate::screen::Leave;
 use crate::{env, identity, original, person, project};
@@ -122,7 +122,7 @@ struct CommandLine {
     /// One for the whole command: a signal that arrives before a run is worked must not be lost.
     stop: OnceCell<StopSignal>,
     /// The sandboxed task that makes the calls.
-    inside: Option<Arc<Inside>>,
+    inside: Option<Arc<InsideCaller>>,
 }
 
 /// Called with a run before it is worked.
@@ -188,7 +188,7 @@ impl Door for CommandLine {
             index: self.index(),
             sandbox: self.sandbox_of(&config),
             ceiling: self.inside.as_ref().map(|inside| inside.ceiling.clone()),
-            doors: Some(Arc::new(Answering::new(&self.globals, &self.store))),
+            doors: Some(Arc::new(InsideAnswers::new(&self.globals, &self.store))),
             policy: config.policy,
             audit: config.executors.aop.audit,
             models: ModelSettings { prices: config.prices, upgrades: config.executors.upgrades },
@@ -306,7 +306,7 @@ pub(crate) fn here(globals: &Globals, session: Session) -> Session {
 }
 
 /// The session of the program in a sandbox, which is known by its task.
-pub(crate) fn session_inside(globals: &Globals, inside: &Inside) -> Session {
+pub(crate) fn session_inside(globals: &Globals, inside: &InsideCaller) -> Session {
     let origin = Origin {
         attempt: fact(inside.attempt.clone()),
         ceiling: Some(inside.ceiling.clone()),
@@ -319,7 +319,7 @@ fn origin(globals: &Globals) -> Origin {
     let (named, store) = (globals.clone(), globals.clone());
     let program = move || {
         let name = if persona::current().name() == "vybe" { ProgramName::Vybe } else { ProgramName::Writ };
-        Program { call: callable(&named), name }
+        ProgramCommand { call: callable(&named), name }
     };
     let environment = move || match store_path(&store) {
         Ok(path) => author_environment(environment_of_children(&absolute(path))),
@@ -383,7 +383,7 @@ pub(crate) fn answer<V: Verb>(
 /// The same for what only a person may decide, whatever agent name is set.
 pub(crate) fn answer_decided<V: Verb>(
     globals: &Globals,
-    decider: &Decider,
+    decider: &PersonArgs,
     output: &Output,
     request: &V::Request,
     text: impl FnOnce(&V::Answer) -> String,
@@ -419,7 +419,11 @@ pub(crate) fn open_silently(globals: &Globals, announce: Announce) -> Result<Con
 }
 
 /// Opens the store for a call from inside a sandbox. The caller can stop what it starts.
-pub(crate) fn open_for_inside(globals: &Globals, caller: Arc<Inside>, stop: StopSignal) -> Result<Context> {
+pub(crate) fn open_for_inside(
+    globals: &Globals,
+    caller: Arc<InsideCaller>,
+    stop: StopSignal,
+) -> Result<Context> {
     let path = store_path(globals)?;
     let (globals, store) = (globals.clone(), absolute(path.clone()));
     let (announce, stop) = (Box::new(|_: &Run| {}), OnceCell::from(stop));

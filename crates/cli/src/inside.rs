@@ -10,10 +10,10 @@ use contract::domain::code::ErrorCode;
 use contract::domain::request::RequestId;
 use contract::json::Value;
 use engine::StopSignal;
-use engine::inside::{Inside, SOCKET_VARIABLE, TaskDoor, TaskDoors, connect};
+use engine::inside::{InsideCaller, SOCKET_VARIABLE, TaskDoor, TaskDoors, connect};
 use ops::verb::Verb;
 use ops::{Error, Result, Session};
-use server::{Asked, Doors, Job, OpenDoor, REQUEST_ID};
+use server::{InsideJob, InsideRequest, OpenDoor, REQUEST_ID, TaskDoorServer};
 use signal_hook::consts::SIGTERM;
 
 use crate::app::Globals;
@@ -91,13 +91,13 @@ fn read<V: Verb>(response: &[u8]) -> Result<V::Answer> {
 }
 
 /// Answers calls from inside the sandboxes of tasks.
-pub(crate) struct Answering {
+pub(crate) struct InsideAnswers {
     globals: Globals,
     /// Made for the first task that has a sandbox.
-    doors: OnceLock<Doors>,
+    doors: OnceLock<TaskDoorServer>,
 }
 
-impl Answering {
+impl InsideAnswers {
     /// For the store at this path.
     pub(crate) fn new(globals: &Globals, store: &Path) -> Self {
         let globals = Globals {
@@ -110,40 +110,40 @@ impl Answering {
         Self { globals, doors: OnceLock::new() }
     }
 
-    fn doors(&self) -> io::Result<&Doors> {
+    fn doors(&self) -> io::Result<&TaskDoorServer> {
         if self.doors.get().is_none() {
-            self.doors.set(Doors::new()?).ok();
+            self.doors.set(TaskDoorServer::new()?).ok();
         }
         Ok(self.doors.get().expect("BUG: set above"))
     }
 }
 
 /// Closed when it is dropped.
-struct Open {
+struct OpenTaskDoor {
     _door: OpenDoor,
 }
 
-impl TaskDoor for Open {}
+impl TaskDoor for OpenTaskDoor {}
 
-impl TaskDoors for Answering {
-    fn open(&self, listener: UnixListener, caller: Inside) -> io::Result<Box<dyn TaskDoor>> {
+impl TaskDoors for InsideAnswers {
+    fn open(&self, listener: UnixListener, caller: InsideCaller) -> io::Result<Box<dyn TaskDoor>> {
         let (globals, caller) = (self.globals.clone(), Arc::new(caller));
         let user = rustix::process::getuid().as_raw();
         let door = self.doors()?.open(listener, user, move |asked| job(&globals, &caller, asked))?;
-        Ok(Box::new(Open { _door: door }))
+        Ok(Box::new(OpenTaskDoor { _door: door }))
     }
 }
 
-fn job(globals: &Globals, caller: &Arc<Inside>, asked: Asked) -> Job {
+fn job(globals: &Globals, caller: &Arc<InsideCaller>, asked: InsideRequest) -> InsideJob {
     let stop = StopSignal::default();
     let (globals, caller, abandoned) = (globals.clone(), caller.clone(), stop.clone());
     let work = move || {
         let session = host::session_inside(&globals, &caller);
         let mut cx = host::open_for_inside(&globals, caller.clone(), stop)?;
-        let Asked { operation, request, request_id } = asked;
+        let InsideRequest { operation, request, request_id } = asked;
         let called = (operation.as_str(), request);
         Ok(ops::inside::call(&mut cx, &session, &caller.task, called, request_id.as_deref())?.answer)
     };
     // A run that was started is stopped as if by a signal, and can be continued.
-    Job { work: Box::new(work), abandon: Box::new(move || abandoned.raise(SIGTERM)) }
+    InsideJob { work: Box::new(work), abandon: Box::new(move || abandoned.raise(SIGTERM)) }
 }

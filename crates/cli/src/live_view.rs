@@ -8,19 +8,19 @@ use contract::domain::money::MicroUsd;
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::Task;
 use contract::domain::time::human_duration;
-use engine::{Observer, Progress};
+use engine::{Observer, TaskProgress};
 use signal_hook::consts::SIGINT;
 
 use crate::output::say;
 use crate::persona::{self, Persona};
 use crate::screen::{Leave, Screen, shown};
-use table::{Phase, Row, Table};
+use table::{Table, TaskActivity, TaskRow};
 
 /// How often the terminal is drawn at most.
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(crate) struct LiveView {
-    entries: Vec<Entry>,
+    entries: Vec<ViewedTask>,
     /// `None` where lines are printed instead.
     screen: Option<Screen>,
     drawn_at: Option<Instant>,
@@ -28,9 +28,9 @@ pub(crate) struct LiveView {
 }
 
 /// One task, as far as it was reported.
-struct Entry {
+struct ViewedTask {
     name: String,
-    phase: Phase,
+    phase: TaskActivity,
     began: Option<Instant>,
     took: Option<Duration>,
     cost: Option<MicroUsd>,
@@ -42,13 +42,13 @@ struct Entry {
 impl LiveView {
     /// `leave` selects what remains on the terminal at the end; an interrupted run leaves its last state.
     pub(crate) fn new<'t>(tasks: impl Iterator<Item = &'t Task>, leave: Leave) -> Self {
-        let entries: Vec<Entry> = tasks.map(Entry::of).collect();
+        let entries: Vec<ViewedTask> = tasks.map(ViewedTask::of).collect();
         let is_shown = Screen::is_possible() && !entries.is_empty() && persona::current() == Persona::Writ;
         let screen = is_shown.then(|| Screen::open(entries.len()));
         Self { entries, screen, drawn_at: None, leave }
     }
 
-    fn entry(&mut self, name: &str) -> Option<&mut Entry> {
+    fn entry(&mut self, name: &str) -> Option<&mut ViewedTask> {
         self.entries.iter_mut().find(|entry| entry.name == name)
     }
 
@@ -69,7 +69,7 @@ impl LiveView {
 
     fn draw(&mut self) {
         let Some(screen) = &mut self.screen else { return };
-        let rows: Vec<Row> = self.entries.iter().map(Entry::row).collect();
+        let rows: Vec<TaskRow> = self.entries.iter().map(ViewedTask::row).collect();
         screen.draw(Table(&rows));
         self.drawn_at = Some(Instant::now());
     }
@@ -80,7 +80,7 @@ impl LiveView {
         }
     }
 
-    fn show_end(&mut self, task: &str, end: &End<'_>) {
+    fn show_end(&mut self, task: &str, end: &TaskEnding<'_>) {
         let proof = end.evidence.map(|evidence| format!(", {}", evidence.as_str())).unwrap_or_default();
         let because = end.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
         let time = match end.status {
@@ -104,7 +104,7 @@ impl LiveView {
         let again = if attempt > 1 { format!(" (attempt {attempt})") } else { String::new() };
         self.plain(&format!("{task}: started{again}"));
         if let Some(entry) = self.entry(task) {
-            entry.phase = Phase::Running;
+            entry.phase = TaskActivity::Running;
             entry.began = Some(Instant::now());
             (entry.took, entry.due) = (None, None);
             entry.last = again.trim().to_owned();
@@ -116,7 +116,7 @@ impl LiveView {
         let told = left.map(|left| format!(", in {}", human_duration(left))).unwrap_or_default();
         self.plain(&format!("{task}: waiting for {awaited}{told}"));
         if let Some(entry) = self.entry(task) {
-            entry.phase = Phase::Waiting;
+            entry.phase = TaskActivity::Waiting;
             entry.last = format!("for {awaited}");
             entry.due = left.and_then(|left| Instant::now().checked_add(left));
         }
@@ -126,7 +126,7 @@ impl LiveView {
         let after = if wait.is_zero() { String::new() } else { format!(" in {}", human_duration(wait)) };
         self.plain(&format!("{task}: failed, will be retried{after}: {reason}"));
         if let Some(entry) = self.entry(task) {
-            entry.phase = Phase::Waiting;
+            entry.phase = TaskActivity::Waiting;
             (entry.began, entry.due) = (None, None);
             entry.cost = cost.or(entry.cost);
             entry.last = format!("retried{after}: {reason}");
@@ -135,7 +135,7 @@ impl LiveView {
 }
 
 /// How a task ended.
-struct End<'t> {
+struct TaskEnding<'t> {
     status: Status,
     evidence: Option<Evidence>,
     reason: Option<&'t str>,
@@ -143,7 +143,7 @@ struct End<'t> {
     cost: Option<MicroUsd>,
 }
 
-impl Entry {
+impl ViewedTask {
     fn of(task: &Task) -> Self {
         Self {
             name: task.part.as_ref().map(|part| part.spec.id.clone()).unwrap_or_default(),
@@ -156,10 +156,10 @@ impl Entry {
         }
     }
 
-    fn row(&self) -> Row {
+    fn row(&self) -> TaskRow {
         let left = self.due.map(|due| due.saturating_duration_since(Instant::now()));
         let left = left.map(|left| format!(", {} left", human_duration(left))).unwrap_or_default();
-        Row {
+        TaskRow {
             name: shown(&self.name),
             phase: self.phase,
             elapsed: self.took.or_else(|| self.began.map(|began| began.elapsed())),
@@ -179,10 +179,10 @@ impl Drop for LiveView {
 }
 
 impl Observer for LiveView {
-    fn report(&mut self, progress: Progress<'_>) {
+    fn report(&mut self, progress: TaskProgress<'_>) {
         match progress {
-            Progress::Started { task, attempt } => self.show_start(task, attempt),
-            Progress::Update { task, percentage, message } => {
+            TaskProgress::Started { task, attempt } => self.show_start(task, attempt),
+            TaskProgress::Update { task, percentage, message } => {
                 let text = percentage.map_or_else(|| message.to_owned(), |p| format!("{p}% {message}"));
                 if percentage.is_some() {
                     self.plain(&format!("{task}: {text}"));
@@ -191,20 +191,20 @@ impl Observer for LiveView {
                     entry.last = text;
                 }
             }
-            Progress::Checking { task, command } => {
+            TaskProgress::Checking { task, command } => {
                 if let Some(entry) = self.entry(task) {
-                    entry.phase = Phase::Checking;
+                    entry.phase = TaskActivity::Checking;
                     entry.last = command.to_owned();
                 }
             }
-            Progress::Retrying { task, reason, wait, cost } => self.show_retry(task, reason, wait, cost),
-            Progress::Waiting { task, awaited } => self.show_wait(task, awaited, None),
-            Progress::WaitsForLimit { task, awaited, left } => self.show_wait(task, awaited, Some(left)),
-            Progress::Ended { task, status, evidence, reason, took, cost } => {
-                self.show_end(task, &End { status, evidence, reason, took, cost });
+            TaskProgress::Retrying { task, reason, wait, cost } => self.show_retry(task, reason, wait, cost),
+            TaskProgress::Waiting { task, awaited } => self.show_wait(task, awaited, None),
+            TaskProgress::WaitsForLimit { task, awaited, left } => self.show_wait(task, awaited, Some(left)),
+            TaskProgress::Ended { task, status, evidence, reason, took, cost } => {
+                self.show_end(task, &TaskEnding { status, evidence, reason, took, cost });
             }
-            Progress::Recovered { task, told } => self.tell(&format!("{task}: {told}")),
-            Progress::Stopping { signal } => {
+            TaskProgress::Recovered { task, told } => self.tell(&format!("{task}: {told}")),
+            TaskProgress::Stopping { signal } => {
                 if signal.is_some() {
                     self.leave = Leave::LastDrawn;
                 }
@@ -214,17 +214,17 @@ impl Observer for LiveView {
                     None => "stopping, because the run was canceled",
                 });
             }
-            Progress::StoreBusy => {
+            TaskProgress::StoreBusy => {
                 self.tell(
                     "another process holds the store's write lock; the tasks go on, and the run waits for it",
                 );
             }
-            Progress::TookOver { task, told }
-            | Progress::Warned { task, told }
-            | Progress::BeginsWithout { task, told } => {
+            TaskProgress::TookOver { task, told }
+            | TaskProgress::Warned { task, told }
+            | TaskProgress::BeginsWithout { task, told } => {
                 self.tell(&format!("{task}: {told}"));
             }
-            Progress::Attached { process } => {
+            TaskProgress::Attached { process } => {
                 // Nothing is reported about the tasks of another process.
                 if let Some(screen) = self.screen.take() {
                     screen.close(Leave::Nothing);

@@ -73,7 +73,7 @@ impl Output {
 
     /// Data in the agent contract's envelope, whether it tells of success or not.
     pub(crate) fn envelope(&self, success: bool, data: &impl Serialize) -> ExitCode {
-        self.line(&Envelope { schema_version: "v1", success, data })
+        self.line(&ContinuityEnvelope { schema_version: "v1", success, data })
     }
 
     pub(crate) fn text(&self, text: &str) -> ExitCode {
@@ -159,7 +159,7 @@ pub(crate) fn format_in_environment() -> std::result::Result<Option<Format>, Str
 
 /// The agent contract's envelope, its fields in the order its readers know.
 #[derive(Serialize)]
-struct Envelope<D> {
+struct ContinuityEnvelope<D> {
     schema_version: &'static str,
     success: bool,
     data: D,

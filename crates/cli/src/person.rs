@@ -32,13 +32,13 @@ const OTHER_AGENTS: &[&str] =
 // How a person's decision is given. The parser would show a doc comment here as what each
 // command does.
 #[derive(Debug, Default, clap::Args)]
-pub(crate) struct Decider {
+pub(crate) struct PersonArgs {
     /// A file with a token of `writ token create`, where no person is at a terminal [default: WRIT_TOKEN]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
 }
 
-impl Decider {
+impl PersonArgs {
     pub(crate) fn globals(&self, globals: &Globals) -> Globals {
         Globals { token_file: self.token_file.clone(), ..globals.clone() }
     }

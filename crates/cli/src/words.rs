@@ -16,7 +16,7 @@ use crate::app::{grammar, root_help};
 use crate::output::{Format, Output, format_in_environment, is_terminal, one_line, say};
 use crate::persona::{self, Persona};
 use crate::{commands, env, exit, local};
-use understood::Understood;
+use understood::ParsedWords;
 
 /// Called without arguments: people get help, programs the list of commands.
 pub(crate) fn index() -> ExitCode {
@@ -42,7 +42,7 @@ pub(crate) fn index() -> ExitCode {
 
 /// Prints help, a version or a usage error, in the form of the surface of the command that was meant.
 pub(crate) fn refuse(error: &clap::Error, words: &[OsString]) -> ExitCode {
-    let understood = Understood::of(words);
+    let understood = ParsedWords::of(words);
     let surface = local::surface(&understood.path());
     let asked = understood.format.or_else(|| format_in_environment().ok().flatten());
     let pages = !words.iter().any(|word| word == "--no-pager");
@@ -92,7 +92,7 @@ fn plain(text: &str) -> String {
 }
 
 /// What was asked for instead of a command: a version or a help text.
-fn print_help(error: &clap::Error, understood: &Understood, output: &Output) -> ExitCode {
+fn print_help(error: &clap::Error, understood: &ParsedWords, output: &Output) -> ExitCode {
     match (persona::current(), error.kind()) {
         (Persona::Vybe, ErrorKind::DisplayVersion) => {
             output.envelope(true, &json!({"version": env!("CARGO_PKG_VERSION")}))
@@ -145,7 +145,7 @@ pub(crate) fn naming_flags(mut error: Error, path: &str) -> Error {
 }
 
 /// What is wrong, in one line; the agent contract's scripts know some of its sentences.
-fn message(error: &clap::Error, understood: &Understood, words: &[OsString]) -> String {
+fn message(error: &clap::Error, understood: &ParsedWords, words: &[OsString]) -> String {
     if let Some(said) = negative(error, words) {
         return said;
     }
@@ -172,7 +172,7 @@ fn negative(error: &clap::Error, words: &[OsString]) -> Option<String> {
     flag.starts_with("--").then(|| format!("invalid value '{value}' for '{flag}': it may not be negative"))
 }
 
-fn known_sentence(error: &clap::Error, understood: &Understood) -> Option<String> {
+fn known_sentence(error: &clap::Error, understood: &ParsedWords) -> Option<String> {
     let texts = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => vec![text.clone()],
         Some(ContextValue::Strings(texts)) => texts.clone(),
@@ -215,7 +215,7 @@ fn known_sentence(error: &clap::Error, understood: &Understood) -> Option<String
 }
 
 /// What the agent contract prints for a bare namespace such as `writ task`: the commands in it.
-fn namespace(error: &clap::Error, surface: Surface, understood: &Understood) -> Option<Value> {
+fn namespace(error: &clap::Error, surface: Surface, understood: &ParsedWords) -> Option<Value> {
     let bare = matches!(
         error.kind(),
         ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand

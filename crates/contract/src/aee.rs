@@ -71,7 +71,7 @@ pub struct Envelope {
 
 /// The required fields of a new envelope. The other fields start unset, and the priority is normal.
 #[derive(Debug, Clone)]
-pub struct Draft {
+pub struct EnvelopeDraft {
     pub id: String,
     pub at: Timestamp,
     pub from: String,
@@ -83,7 +83,7 @@ pub struct Draft {
 
 impl Envelope {
     /// A new envelope. A result or an error also needs `reply_to`: [`Envelope::answer`] makes those.
-    pub fn new(kind: Type, draft: Draft) -> Self {
+    pub fn new(kind: Type, draft: EnvelopeDraft) -> Self {
         Self {
             id: draft.id,
             ts: draft.at.to_string(),
@@ -123,7 +123,7 @@ impl Envelope {
     /// The reply to this envelope: back to its sender, with its intent, correlation, trace and priority.
     #[must_use]
     pub fn answer(&self, kind: Type, id: String, at: Timestamp, payload: Map<String, Value>) -> Self {
-        let draft = Draft {
+        let draft = EnvelopeDraft {
             id,
             at,
             from: self.to.clone(),

@@ -75,19 +75,19 @@ pub fn parse_event(bytes: &[u8]) -> Result<(Event, Vec<Finding>), Box<Verdict>> 
 /// One line of an executor's output.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "matched where it is read, never stored in bulk")]
-pub enum Line {
+pub enum AopLine {
     Event(Event),
     Response(Response),
 }
 
 /// Reads one line of an executor's output: an EVENT, or the RESPONSE.
-pub fn parse_line(bytes: &[u8], guard_rails: Option<&GuardRails>) -> Result<Line, Box<Verdict>> {
+pub fn parse_line(bytes: &[u8], guard_rails: Option<&GuardRails>) -> Result<AopLine, Box<Verdict>> {
     let requirements = Requirements::of(guard_rails);
     let judged = judge::judge(bytes, Expected { wanted: FROM_EXECUTOR, strict: false, requirements })?;
     match judged.message {
-        MessageType::Event => typed(judged).map(|(event, _)| Line::Event(event)),
+        MessageType::Event => typed(judged).map(|(event, _)| AopLine::Event(event)),
         MessageType::Response | MessageType::Task => {
-            typed(judged).map(|(response, _)| Line::Response(response))
+            typed(judged).map(|(response, _)| AopLine::Response(response))
         }
     }
 }

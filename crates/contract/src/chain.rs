@@ -9,7 +9,7 @@ use crate::json::canonical::NotCanonical;
 pub const GENESIS: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
 #[derive(Serialize)]
-struct Link<'a, R> {
+struct ChainLink<'a, R> {
     previous: &'a str,
     record: &'a R,
     seq: i64,
@@ -23,7 +23,7 @@ pub fn link<R: Serialize>(
     previous: &str,
     record: &R,
 ) -> Result<String, NotCanonical> {
-    digest::of_value(&Link { previous, record, seq, stream })
+    digest::of_value(&ChainLink { previous, record, seq, stream })
 }
 
 #[cfg(test)]

@@ -15,12 +15,12 @@ pub use answers::answer;
 use serde_json::Value;
 
 /// Each contract's way to find the cases in a file. A new contract adds a line here.
-const CONTRACTS: [fn(&File<'_>) -> Vec<Case>; 6] =
+const CONTRACTS: [fn(&VectorFile<'_>) -> Vec<Case>; 6] =
     [verdicts::cases, operator::cases, aop::cases, aee::cases, aocl::cases, bridge::cases];
 
 /// A file of a vectors folder.
 #[derive(Debug, Clone, Copy)]
-pub struct File<'a> {
+pub struct VectorFile<'a> {
     /// Relative to the folder that is run, with `/` between components.
     pub path: &'a str,
     pub bytes: &'a [u8],
@@ -72,7 +72,7 @@ impl Case {
 }
 
 /// The cases in a file; empty if no contract recognizes it.
-pub fn cases(file: &File<'_>) -> Vec<Case> {
+pub fn cases(file: &VectorFile<'_>) -> Vec<Case> {
     let found = CONTRACTS.iter().flat_map(|contract| contract(file));
     found
         .map(|case| if case.needs.iter().all(|path| is_inside(path)) { case } else { refused(case) })

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::domain::check::{Check, CheckSeen};
-use crate::domain::report::Report;
+use crate::domain::report::ExecutorReport;
 use crate::domain::status::{Evidence, Status};
 use crate::domain::task::Task;
 
@@ -60,7 +60,7 @@ pub struct TaskView {
     pub checks_seen: Vec<CheckSeen>,
     /// What the executor of its last attempt reported. Only `task get` says it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub report: Option<Box<Report>>,
+    pub report: Option<Box<ExecutorReport>>,
 }
 
 impl TaskView {

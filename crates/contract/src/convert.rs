@@ -5,19 +5,19 @@ mod from_operator;
 mod source;
 mod stage1;
 
-pub use source::Lost;
+pub use source::LostValue;
 
 use serde_json::{Value, json};
 
 use crate::domain::time::Timestamp;
 use crate::finding::{Finding, Findings};
-use crate::validate::{self, Kind, Options};
+use crate::validate::{self, Kind, ValidateOptions};
 use crate::verdict::Verdict;
-use source::Source;
+use source::ConvertSource;
 
 /// What a conversion needs to know beyond the document.
 #[derive(Debug, Clone, Copy)]
-pub struct Context<'a> {
+pub struct ConvertContext<'a> {
     /// The time of the result, if the document has none.
     pub now: Timestamp,
     /// The workspace.
@@ -30,16 +30,16 @@ pub struct Converted {
     pub from: Kind,
     pub to: Kind,
     pub document: Value,
-    pub lost: Vec<Lost>,
+    pub lost: Vec<LostValue>,
 }
 
 /// Which messages of a kind a conversion accepts, and the function that converts them.
-type Conversion = fn(&mut Source<'_>, &Context) -> Value;
+type Conversion = fn(&mut ConvertSource<'_>, &ConvertContext) -> Value;
 
 /// Converts a document, or returns the verdict that says why not: the document is invalid, there is no conversion
 /// to the requested kind, or the result is invalid.
-pub fn convert(bytes: &[u8], to: Kind, context: &Context) -> Result<Converted, Box<Verdict>> {
-    let options = Options { root: context.root, ..Options::default() };
+pub fn convert(bytes: &[u8], to: Kind, context: &ConvertContext) -> Result<Converted, Box<Verdict>> {
+    let options = ValidateOptions { root: context.root, ..ValidateOptions::default() };
     let Some(from) = validate::detect(bytes) else {
         return Err(Box::new(validate::validate(None, bytes, &options)));
     };
@@ -52,7 +52,7 @@ pub fn convert(bytes: &[u8], to: Kind, context: &Context) -> Result<Converted, B
         let message = format!("cannot convert {} to {to}", described(from, &document));
         return Err(refused(to, "no_conversion", message));
     };
-    let mut source = Source::new(&document);
+    let mut source = ConvertSource::new(&document);
     let made = conversion(&mut source, context);
     let verdict = validate::validate(Some(to), made.to_string().as_bytes(), &options);
     if !verdict.allow {

@@ -122,7 +122,7 @@ static QUOTED_KEY: LazyLock<Regex> = LazyLock::new(|| {
 static BARE_PACKET_TYPE: LazyLock<Regex> =
     LazyLock::new(|| expression(r"\bpacket_type\s*[:=]\s*assignment\b"));
 
-struct Order {
+struct InjectionOrder {
     sign: &'static str,
     /// A cheap test: without a word of each of these lists, in lower case, a text cannot match.
     hints: &'static [&'static [&'static str]],
@@ -148,8 +148,8 @@ macro_rules! order {
 const DROPPING: &[&str] =
     &["ignor", "disregard", "forget", "overrid", "overrul", "bypass", "discard", "abandon", "follow", "obey"];
 
-const ORDERS: &[Order] = &[
-    Order {
+const ORDERS: &[InjectionOrder] = &[
+    InjectionOrder {
         sign: "tells its reader to ignore earlier instructions",
         hints: &[
             DROPPING,
@@ -172,7 +172,7 @@ const ORDERS: &[Order] = &[
             "(?:previous|prior|above|earlier|preceding|foregoing|former|initial|original|system)(?:ly)?(?:\\s+(?:given|stated|system|and|developer|user|task|safety)){0,3}\\s+(?:instruction|rule|prompt|directive|direction|guideline|order|command|polic(?:y|ies)|mandate|constraint|message|conversation|context)s?"
         ),
     },
-    Order {
+    InjectionOrder {
         sign: "tells its reader to drop its role",
         hints: &[DROPPING, &["your", "agent's", "above", "before", "role"]],
         pattern: order!(
@@ -181,7 +181,7 @@ const ORDERS: &[Order] = &[
             "(?:your|the\\s+agent's)\\s+(?:own\\s+)?(?:instruction|rule|role|prompt|directive|guideline|mandate|training)s?|(?:everything|anything|all)\\s+(?:that\\s+was\\s+)?(?:above|before\\s+this|said\\s+before)|role\\s+mandates?"
         ),
     },
-    Order {
+    InjectionOrder {
         sign: "asks for more rights than were granted",
         hints: &[&["lock", "forbidden", "required_output_schema"]],
         pattern: order!(
@@ -190,7 +190,7 @@ const ORDERS: &[Order] = &[
             "lock[_ -]?scopes?|forbidden[_ -]?scopes?|required_output_schema"
         ),
     },
-    Order {
+    InjectionOrder {
         sign: "asks to skip a check",
         hints: &[&["validat", "acceptance", "lock", "reconciliation"]],
         pattern: order!(
@@ -199,7 +199,7 @@ const ORDERS: &[Order] = &[
             "validat(?:ion|or)s?|acceptance\\s+(?:check|criteri(?:a|on)|test)s?|lock\\s+(?:check|overlap)s?|reconciliation"
         ),
     },
-    Order {
+    InjectionOrder {
         sign: "imitates the markup of a conversation",
         hints: &[
             &["<", "["],
@@ -217,7 +217,7 @@ const ORDERS: &[Order] = &[
         ],
         pattern: r"(?i)(?:^|[^A-Za-z0-9_])(?:<\s*/?\s*(?:system(?:[-_ ](?:prompt|message|reminder))?|assistant|developer|subagent[-_]result|assignment[-_]packet|orchestrator)(?:\s[^<>]{0,200})?/?>|<\|[^|<>]{1,40}\|>|<<\s*/?\s*sys\s*>>|\[\s*/?\s*(?:assignment[ _-]packet|subagent[ _-]result|system[ _-](?:prompt|message)|inst)\s*\])",
     },
-    Order {
+    InjectionOrder {
         sign: "gives its reader another role",
         hints: &[
             &["you", "act", "behave", "pretend"],
@@ -225,7 +225,7 @@ const ORDERS: &[Order] = &[
         ],
         pattern: r"(?i)\b(?:you\s+are\s+now|act\s+as|behave\s+as|pretend\s+to\s+be)\s+(?:the\s+|an?\s+)?(?:orchestrator|operator|administrator|admin|root|system|developer\s+mode|in\s+developer\s+mode|unrestricted|dan)\b",
     },
-    Order {
+    InjectionOrder {
         sign: "asks for the prompt of its reader",
         hints: &[&["system"], &["prompt"]],
         pattern: r"(?i)\b(?:reveal|print|show|repeat|output|leak)\s+(?:me\s+)?(?:your|the)\s+(?:hidden\s+|full\s+|initial\s+)?system\s+prompt\b",
@@ -241,8 +241,9 @@ fn expression(pattern: &str) -> Regex {
 
 fn find_override(text: &str) -> Option<Injection> {
     let lower = text.to_ascii_lowercase();
-    let hinted =
-        |order: &Order| order.hints.iter().all(|words| words.iter().any(|word| lower.contains(word)));
+    let hinted = |order: &InjectionOrder| {
+        order.hints.iter().all(|words| words.iter().any(|word| lower.contains(word)))
+    };
     let given = |regex: &Regex| regex.captures_iter(text).any(|found| found.name("not").is_none());
     let compiled = COMPILED.iter().zip(ORDERS).filter(|(_, order)| hinted(order));
     let mut orders = compiled.map(|(cell, order)| (cell.get_or_init(|| expression(order.pattern)), order));

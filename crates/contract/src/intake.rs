@@ -20,7 +20,7 @@ use crate::domain::plan::Plan;
 use crate::domain::run::{DocumentKind, Intent, RunWarning};
 use crate::domain::time::Timestamp;
 use crate::finding::{Finding, Findings};
-use crate::plan::document::{self, Document};
+use crate::plan::document::{self, PlanDocument};
 use crate::plan::upgrade::Upgrades;
 use crate::plan::{KnownExecutor, read};
 
@@ -161,34 +161,34 @@ pub fn read_as(bytes: &[u8], executors: &Executors, reading: &Reading) -> Result
 }
 
 fn understand(
-    document: &Document,
+    document: &PlanDocument,
     bytes: &[u8],
     executors: &Executors,
     reading: &Reading,
 ) -> Result<Intake, Refused> {
     let refused = |kind: DocumentKind| move |findings: Findings| Refused { kind, findings, code: None };
     match document {
-        Document::Value { kind, value } if *kind != DocumentKind::Plan => {
+        PlanDocument::Value { kind, value } if *kind != DocumentKind::Plan => {
             refuse_secrets(value).map_err(refused(*kind))?;
         }
-        Document::Tasks(tasks) => tasks.iter().enumerate().try_for_each(|(index, task)| {
+        PlanDocument::Tasks(tasks) => tasks.iter().enumerate().try_for_each(|(index, task)| {
             let placed = |findings| placed(findings, &format!("$[{index}]"));
             refuse_secrets(task).map_err(placed).map_err(refused(DocumentKind::AopTask))
         })?,
         // A plan is searched together with its other faults, a prompt as the TASK that is made of it.
-        Document::Value { .. } | Document::Prompt { .. } => {}
+        PlanDocument::Value { .. } | PlanDocument::Prompt { .. } => {}
     }
     match document {
         // A ledger is never read from a document here; the document it was opened from was a plan.
-        Document::Value { kind: kind @ (DocumentKind::Plan | DocumentKind::Ledger), value } => {
+        PlanDocument::Value { kind: kind @ (DocumentKind::Plan | DocumentKind::Ledger), value } => {
             read::from_value(value, &executors.known).map(from_plan).map_err(refused(*kind))
         }
-        Document::Value { kind: DocumentKind::AopTask, value } => {
+        PlanDocument::Value { kind: DocumentKind::AopTask, value } => {
             from_aop::read(bytes, value, executors, reading)
         }
-        Document::Value { kind: DocumentKind::AeeTask, .. } => from_aee::read(bytes, executors, reading),
-        Document::Tasks(tasks) => from_aop::read_all(tasks, executors, reading),
-        Document::Prompt { text, is_v1 } => prompt::read(text, *is_v1, executors, reading),
+        PlanDocument::Value { kind: DocumentKind::AeeTask, .. } => from_aee::read(bytes, executors, reading),
+        PlanDocument::Tasks(tasks) => from_aop::read_all(tasks, executors, reading),
+        PlanDocument::Prompt { text, is_v1 } => prompt::read(text, *is_v1, executors, reading),
     }
 }
 

@@ -26,8 +26,8 @@ mod rules;
 mod trust;
 
 pub use assignment::{Assignment, read_assignment, recall_assignment, validate_assignment};
-pub use codes::{Code, Retry};
-pub use conflict::{Claim, conflict};
+pub use codes::{Code, OperatorRetry};
+pub use conflict::{PathClaim, conflict};
 pub use delta::Delta;
 pub use envelope::{Blocker, OrchestratorOutput, read_envelope, validate_envelope};
 pub use fencing::Grants;

@@ -22,7 +22,7 @@ pub use self::value::{Secret, find_in, scrub_value};
 /// What to do about a name that contains a secret.
 pub const SECRET_HINT: &str = "nothing was written: names are never rewritten, so use one without the secret, and replace the secret if it is real";
 
-struct Rule {
+struct SecretRule {
     name: &'static str,
     /// A cheap test: text without any of these cannot match.
     hints: &'static [&'static str],
@@ -44,8 +44,8 @@ use key_body;
 ///
 /// No rule asks what comes behind a match, which takes all that is left of its last word, and only a key block goes across
 /// a bracket. So a marker in its place creates no new match next to it, and one pass of each rule is enough.
-const RULES: &[Rule] = &[
-    Rule {
+const RULES: &[SecretRule] = &[
+    SecretRule {
         name: "private_key_block",
         hints: &["-----BEGIN", "-----END "],
         // Whole, without its end, or without its beginning.
@@ -56,75 +56,79 @@ const RULES: &[Rule] = &[
             "-----END [A-Z0-9 ]*PRIVATE KEY-----",
         ),
     },
-    Rule {
+    SecretRule {
         name: "aws_access_key_id",
         hints: &["AKIA", "ASIA", "ABIA", "ACCA", "A3T"],
         pattern: r"(?:\b|[\w--[A-Z0-9]])(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}[A-Za-z0-9_]*",
     },
-    Rule {
+    SecretRule {
         name: "writ_access_token",
         hints: &["writ_"],
         pattern: r"writ_[A-Za-z0-9]{1,64}_[0-9a-f]{64}[A-Za-z0-9_]*",
     },
-    Rule {
+    SecretRule {
         name: "writ_assignment_token",
         hints: &["0-", "1-", "2-", "3-", "4-", "5-", "6-", "7-", "8-", "9-"],
         pattern: r"\b[1-9][0-9]{0,18}-[0-9a-f]{64}[A-Za-z0-9_-]*",
     },
-    Rule { name: "anthropic_api_key", hints: &["sk-ant-"], pattern: r"sk-ant-[A-Za-z0-9_-]{20,}" },
-    Rule {
+    SecretRule { name: "anthropic_api_key", hints: &["sk-ant-"], pattern: r"sk-ant-[A-Za-z0-9_-]{20,}" },
+    SecretRule {
         name: "openai_api_key",
         hints: &["sk-"],
         pattern: r"(?:\b|_)sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,}",
     },
-    Rule {
+    SecretRule {
         name: "github_token",
         hints: &["ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"],
         pattern: r"(?:gh[pousr]_[A-Za-z0-9]{36,}[A-Za-z0-9_]*|github_pat_[A-Za-z0-9_]{22,})",
     },
-    Rule { name: "gitlab_pat", hints: &["glpat-"], pattern: r"glpat-[A-Za-z0-9_-]{20,}" },
-    Rule {
+    SecretRule { name: "gitlab_pat", hints: &["glpat-"], pattern: r"glpat-[A-Za-z0-9_-]{20,}" },
+    SecretRule {
         name: "slack_token",
         hints: &["xox", "xapp-"],
         pattern: r"xox[bpares]-[A-Za-z0-9-]{10,}|(?:\b|_)xapp-[0-9]-[A-Za-z0-9-]{10,}",
     },
-    Rule {
+    SecretRule {
         name: "slack_webhook",
         hints: &["hooks.slack.com"],
         pattern: r"hooks\.slack\.com/services/[A-Za-z0-9/_-]{20,}",
     },
-    Rule {
+    SecretRule {
         name: "stripe_key",
         hints: &["_test_", "_live_", "_prod_"],
         pattern: r"[sr]k_(?:test|live|prod)_[A-Za-z0-9]{10,}[A-Za-z0-9_]*",
     },
-    Rule { name: "google_api_key", hints: &["AIza"], pattern: r"AIza[A-Za-z0-9_-]{35,}" },
-    Rule { name: "npm_token", hints: &["npm_"], pattern: r"npm_[A-Za-z0-9]{36,}[A-Za-z0-9_]*" },
-    Rule { name: "pypi_token", hints: &["pypi-"], pattern: r"pypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}" },
-    Rule { name: "huggingface_token", hints: &["hf_"], pattern: r"hf_[A-Za-z0-9]{34,}[A-Za-z0-9_]*" },
-    Rule { name: "sendgrid_key", hints: &["SG."], pattern: r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,}" },
-    Rule { name: "vault_token", hints: &["hvs."], pattern: r"hvs\.[A-Za-z0-9_-]{24,}" },
-    Rule {
+    SecretRule { name: "google_api_key", hints: &["AIza"], pattern: r"AIza[A-Za-z0-9_-]{35,}" },
+    SecretRule { name: "npm_token", hints: &["npm_"], pattern: r"npm_[A-Za-z0-9]{36,}[A-Za-z0-9_]*" },
+    SecretRule { name: "pypi_token", hints: &["pypi-"], pattern: r"pypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{50,}" },
+    SecretRule { name: "huggingface_token", hints: &["hf_"], pattern: r"hf_[A-Za-z0-9]{34,}[A-Za-z0-9_]*" },
+    SecretRule {
+        name: "sendgrid_key",
+        hints: &["SG."],
+        pattern: r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,}",
+    },
+    SecretRule { name: "vault_token", hints: &["hvs."], pattern: r"hvs\.[A-Za-z0-9_-]{24,}" },
+    SecretRule {
         name: "age_secret_key",
         hints: &["AGE-SECRET-KEY-1"],
         pattern: r"AGE-SECRET-KEY-1[A-Z0-9]{58}[A-Za-z0-9]*",
     },
-    Rule {
+    SecretRule {
         name: "jwt",
         hints: &[".ey"],
         pattern: r"ey[A-Za-z0-9_-]{10,}\.ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
     },
-    Rule {
+    SecretRule {
         name: "bearer_token",
         hints: &["earer ", "asic ", "EARER ", "ASIC "],
         pattern: r"(?i)\b(?:bearer|basic) [A-Za-z0-9+/=._~-]{16,}",
     },
-    Rule {
+    SecretRule {
         name: "url_credentials",
         hints: &["://"],
         pattern: r"\b[A-Za-z][A-Za-z0-9+.-]*://[^/\s:@\[]+:[^/\s@\[]{3,}@",
     },
-    Rule {
+    SecretRule {
         name: "credential_assignment",
         hints: &[],
         pattern: r#"(?i)\b(?:[a-z0-9]+[_-])*(?:api[_-]?key|secret(?:[_-]?key)?|access[_-]?key|access[_-]?token|auth[_-]?token|token|password|passwd|pwd|credentials?|private[_-]?key)["']?\s*(?::=|=|:)\s*["']?(?P<value>[^\s"'\[\]{}<>$]{6,})"#,

@@ -94,12 +94,12 @@ pub struct Map {
 pub struct Text {
     pub min: usize,
     pub max: usize,
-    pub form: Option<&'static Form>,
+    pub form: Option<&'static TextForm>,
 }
 
 /// A named form of text, as a test for the validator and a pattern for the schema.
 #[derive(Debug)]
-pub struct Form {
+pub struct TextForm {
     /// Completes the sentence "must be …".
     pub name: &'static str,
     pub pattern: &'static str,
@@ -120,20 +120,20 @@ pub const POSITIVE: Shape = Shape::Integer { min: 1, max: i64::MAX };
 pub const PERCENT: Shape = Shape::Integer { min: 0, max: 100 };
 pub const NOT_NEGATIVE: Shape = Shape::Number { min: 0.0, max: f64::MAX };
 
-pub static NON_BLANK_FORM: Form =
-    Form { name: "text that is not blank", pattern: NOT_WHITE, accepts: |text| !text.trim().is_empty() };
+pub static NON_BLANK_FORM: TextForm =
+    TextForm { name: "text that is not blank", pattern: NOT_WHITE, accepts: |text| !text.trim().is_empty() };
 
 /// One character that is not white space, written out because dialects of `\\S` differ.
 const NOT_WHITE: &str =
     "[^\\u0009-\\u000d\\u0020\\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]";
 
-pub static TIME_FORM: Form = Form {
+pub static TIME_FORM: TextForm = TextForm {
     name: "a time in RFC 3339 form, such as 2026-01-26T12:00:00Z",
     pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})$",
     accepts: |text| is_rfc_3339(text) && Timestamp::parse(text).is_ok(),
 };
 
-static UTC_FORM: Form = Form {
+static UTC_FORM: TextForm = TextForm {
     name: "a real time in UTC, such as 2026-02-14T20:00:00Z",
     pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?(Z|\\+00:00)$",
     accepts: |text| Timestamp::parse_utc(text).is_some(),
@@ -165,13 +165,13 @@ pub(crate) fn is_rfc_3339(text: &str) -> bool {
 }
 
 /// A text of this form.
-pub const fn formed(form: &'static Form) -> Shape {
+pub const fn formed(form: &'static TextForm) -> Shape {
     Shape::Text(Text { min: 0, max: UNBOUNDED, form: Some(form) })
 }
 
 /// A text that is not blank, of at most `max` characters.
 pub const fn bounded(max: usize) -> Shape {
-    const FORM: &Form = &NON_BLANK_FORM;
+    const FORM: &TextForm = &NON_BLANK_FORM;
     Shape::Text(Text { min: 1, max, form: Some(FORM) })
 }
 
@@ -188,8 +188,8 @@ const EXTENSIONS: Shape = Shape::Map(&Map {
     key: Text { min: 0, max: UNBOUNDED, form: Some(&EXTENSION_FORM) },
 });
 
-static EXTENSION_FORM: Form =
-    Form { name: "prefixed with `x_`", pattern: "^x_", accepts: |name| name.starts_with("x_") };
+static EXTENSION_FORM: TextForm =
+    TextForm { name: "prefixed with `x_`", pattern: "^x_", accepts: |name| name.starts_with("x_") };
 
 /// Vendor data, which every object of a contract may carry.
 pub const fn extensions() -> Field {

@@ -19,7 +19,7 @@ use crate::verdict::Verdict;
 
 /// What the caller knows in addition to the document.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Options<'a> {
+pub struct ValidateOptions<'a> {
     /// Refuse what a contract only allows to ignore.
     pub strict: bool,
     /// The workspace; absolute paths in it become relative, others are refused.
@@ -47,7 +47,7 @@ pub struct Options<'a> {
 }
 
 /// Validates a document. Without a kind, it is detected from the content.
-pub fn validate(kind: Option<Kind>, bytes: &[u8], options: &Options) -> Verdict {
+pub fn validate(kind: Option<Kind>, bytes: &[u8], options: &ValidateOptions) -> Verdict {
     match kind.or_else(|| detect(bytes)) {
         Some(kind) => {
             let mut verdict = (kind.validator())(bytes, options);

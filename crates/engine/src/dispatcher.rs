@@ -49,9 +49,9 @@ use contract::domain::task::Task;
 use ops::Result;
 
 use crate::executor::Stopped;
-use crate::observer::Progress;
+use crate::observer::TaskProgress;
 use crate::pipeline::{Mark, Pipeline};
-use crate::scheduler::{Board, Step};
+use crate::scheduler::{Board, BoardStep};
 use crate::verify::CheckLocation;
 use live::Live;
 use shortage::Starving;
@@ -265,8 +265,8 @@ impl<'d> Dispatcher<'d> {
                     return Ok(());
                 }
                 match step {
-                    Step::Start(task) => self.start(task)?,
-                    Step::Skip { task, because } => self.skip(task, because)?,
+                    BoardStep::Start(task) => self.start(task)?,
+                    BoardStep::Skip { task, because } => self.skip(task, because)?,
                 }
             }
         }
@@ -358,7 +358,7 @@ impl<'d> Dispatcher<'d> {
             }
         });
         if is_first {
-            self.engine.observer.report(Progress::Stopping { signal });
+            self.engine.observer.report(TaskProgress::Stopping { signal });
         }
     }
 

@@ -16,7 +16,7 @@ use ops::{Caller, Context, Error, Result};
 
 use crate::dispatcher::{Dispatcher, EngineParts, Finished, busy_store, millis};
 use crate::executor::Executor;
-use crate::observer::{Observer, Progress};
+use crate::observer::{Observer, TaskProgress};
 use crate::pipeline::Pipeline;
 use crate::pipeline::stack::{self, LayerStack};
 use crate::settings::Settings;
@@ -25,7 +25,7 @@ use crate::{recovery, walk};
 
 /// How driving a run ended.
 #[derive(Debug)]
-pub enum Ending {
+pub enum DriveEnd {
     /// The run has its result: from this engine, from another one, or from before.
     Ended(Box<Run>),
     /// It waits for a person, or to be continued.
@@ -40,7 +40,7 @@ pub fn drive(
     settings: &Settings,
     id: &RunId,
     observer: &mut dyn Observer,
-) -> Result<Ending> {
+) -> Result<DriveEnd> {
     // Before anything is written: a run is not taken by an engine that cannot walk it.
     let stack = LayerStack::parse(stack::DEFAULT)?;
     drive_through(stack, cx, settings, id, observer)
@@ -52,7 +52,7 @@ pub(crate) fn drive_through(
     settings: &Settings,
     id: &RunId,
     observer: &mut dyn Observer,
-) -> Result<Ending> {
+) -> Result<DriveEnd> {
     // A store that lost its file is refused by the first commit.
     if let Ok(store) = cx.store_file() {
         settings.launcher.work_for(&store);
@@ -65,7 +65,7 @@ pub(crate) fn drive_through(
         // Before the run is taken, because that forgets who had it.
         let engines = ops::run::engines_at_work(cx)?;
         match own::take(cx, &caller, id, &owner)? {
-            Owned::Ended(run) => return Ok(Ending::Ended(run)),
+            Owned::Ended(run) => return Ok(DriveEnd::Ended(run)),
             Owned::Mine(run) => {
                 end_leftovers(&engines, settings);
                 let parts = EngineParts { cx, settings, observer, owner, caller };
@@ -76,7 +76,7 @@ pub(crate) fn drive_through(
                 if !std::mem::replace(&mut is_reported, true) {
                     let pid = settings.launcher.pid_here(&holder).unwrap_or(holder.pid);
                     let process = settings.launcher.look_at(&holder).of_process(pid);
-                    observer.report(Progress::Attached { process: &process });
+                    observer.report(TaskProgress::Attached { process: &process });
                 }
                 if let Some(ending) = attend(cx, settings, id, observer, begun_ms)? {
                     return Ok(ending);
@@ -101,7 +101,7 @@ fn attend(
     id: &RunId,
     observer: &mut dyn Observer,
     begun_ms: i64,
-) -> Result<Option<Ending>> {
+) -> Result<Option<DriveEnd>> {
     let launcher = &settings.launcher;
     let patience = patience(&show::tasks(cx, id)?, settings);
     loop {
@@ -109,15 +109,15 @@ fn attend(
         observer.tick();
         let run = Box::new(show::state(cx, id)?);
         if let Some(signal) = settings.stop.raised() {
-            return Ok(Some(Ending::Interrupted { signal, run }));
+            return Ok(Some(DriveEnd::Interrupted { signal, run }));
         }
         if launcher.monotonic_ms() - begun_ms > millis(patience) {
             let message = format!("another engine is still working on the run {id}");
             return Err(Error::new(ErrorCode::Timeout, message).hint("show it with `writ runs show`"));
         }
         match run.state {
-            RunState::Done | RunState::Failed | RunState::Canceled => return Ok(Some(Ending::Ended(run))),
-            RunState::Stopped => return Ok(Some(Ending::Stopped(run))),
+            RunState::Done | RunState::Failed | RunState::Canceled => return Ok(Some(DriveEnd::Ended(run))),
+            RunState::Stopped => return Ok(Some(DriveEnd::Stopped(run))),
             RunState::Submitted | RunState::Running if !ops::run::is_worked(cx, &run) => {
                 return Ok(None);
             }
@@ -146,7 +146,7 @@ fn patience(tasks: &[Task], settings: &Settings) -> Duration {
     per_task.fold(limits::OWNER_LEASE, Duration::saturating_add)
 }
 
-fn work(mut parts: EngineParts<'_>, mut run: Run, stack: LayerStack) -> Result<Ending> {
+fn work(mut parts: EngineParts<'_>, mut run: Run, stack: LayerStack) -> Result<DriveEnd> {
     let whole = show::by_id(parts.cx, &run.asked.id)?;
     // The layers look at the whole plan; the run's row has only its head.
     let specs = whole.tasks.iter().filter_map(|(task, _)| task.part.as_ref());
@@ -170,9 +170,9 @@ fn work(mut parts: EngineParts<'_>, mut run: Run, stack: LayerStack) -> Result<E
     restored?;
     let run = Box::new(show::state(dispatcher.engine.cx, &id)?);
     Ok(match finished {
-        Finished::Interrupted(signal) => Ending::Interrupted { signal, run },
-        Finished::Settled | Finished::Canceled if run.state == RunState::Stopped => Ending::Stopped(run),
-        Finished::Settled | Finished::Canceled => Ending::Ended(run),
+        Finished::Interrupted(signal) => DriveEnd::Interrupted { signal, run },
+        Finished::Settled | Finished::Canceled if run.state == RunState::Stopped => DriveEnd::Stopped(run),
+        Finished::Settled | Finished::Canceled => DriveEnd::Ended(run),
     })
 }
 

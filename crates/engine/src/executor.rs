@@ -36,16 +36,16 @@ use contract::domain::task::Task;
 use contract::domain::time::Timestamp;
 use contract::plan::{CommandUse, KnownExecutor, PromptUse};
 
-use crate::pipeline::l7_delegate::Claim;
+use crate::pipeline::l7_delegate::ExecutorClaim;
 use crate::supervisor::Stdin;
 use contract::secrets::Hidden;
 
 pub(crate) use claims::Claims;
 pub use configured::{Configured, ExecutorKind, Permissions};
-pub(crate) use end::{Ended, Stopped, forced_failure, with_denial};
+pub(crate) use end::{ChildEnd, Stopped, forced_failure, with_denial};
 pub(crate) use free::Free;
-pub(crate) use lines::{Line, Lines};
-pub(crate) use reported::{Reported, Sign, progress_of, sign_of, without_effect};
+pub(crate) use lines::{LineBuffer, OutputLine};
+pub(crate) use reported::{ResponseReport, Sign, progress_of, sign_of, without_effect};
 pub(crate) use talk::{AgentStream, Talk, TurnEnd, sum};
 pub use template::PLACEHOLDERS;
 pub(crate) use trouble::{Trouble, TroubleKind};
@@ -85,11 +85,11 @@ pub(crate) trait Executor: Send + Sync {
     }
 
     /// The child that does the work.
-    fn prepare(&self, work: &Work<'_>) -> Prepared;
+    fn prepare(&self, work: &AttemptWork<'_>) -> PreparedChild;
 }
 
 /// One attempt at a task.
-pub(crate) struct Work<'w> {
+pub(crate) struct AttemptWork<'w> {
     pub(crate) run: &'w NewRun,
     /// Where the child works.
     pub(crate) workspace: &'w str,
@@ -116,14 +116,14 @@ pub(crate) struct Work<'w> {
     pub(crate) now: Timestamp,
 }
 
-impl Work<'_> {
+impl AttemptWork<'_> {
     pub(crate) fn spec(&self) -> &PlanTask {
         &self.task.part.as_ref().expect("BUG: every task of a run is part of its plan").spec
     }
 }
 
 /// A child to start, and how to read it.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedChild {
     pub(crate) argv: Vec<String>,
     /// In addition to what every task gets.
     pub(crate) env: BTreeMap<String, String>,
@@ -146,7 +146,7 @@ pub(crate) enum Stdout {
 /// Reads one child.
 pub(crate) trait Reader {
     /// Takes one line of standard output, and gives the AOP events in it.
-    fn line(&mut self, line: Line<'_>) -> Vec<Body>;
+    fn line(&mut self, line: OutputLine<'_>) -> Vec<Body>;
 
     /// Takes some of standard error.
     fn error_output(&mut self, _bytes: &[u8]) {}
@@ -165,7 +165,7 @@ pub(crate) trait Reader {
     fn seen(&mut self, _digest: Option<String>) {}
 
     /// Takes the end of the child.
-    fn end(&mut self, ended: &Ended) -> Returned;
+    fn end(&mut self, ended: &ChildEnd) -> Returned;
 }
 
 /// What a reader wants done.
@@ -184,11 +184,11 @@ pub(crate) struct Wishes {
 /// What an attempt returned.
 #[derive(Debug)]
 pub(crate) struct Returned {
-    pub(crate) claim: Claim,
+    pub(crate) claim: ExecutorClaim,
     /// What it reports about its work, if it reports at all.
     pub(crate) claims: Claims,
     /// What it used.
-    pub(crate) reported: Reported,
+    pub(crate) reported: ResponseReport,
     /// The executor's own name for its conversation.
     pub(crate) agent_session: Option<String>,
     /// The rate limit or usage window that ended it.
@@ -199,14 +199,14 @@ pub(crate) struct Returned {
 
 impl Returned {
     /// Of an executor that reports nothing but its end.
-    pub(crate) fn plain(claim: Claim) -> Self {
-        let (claims, reported) = (Claims::default(), Reported::default());
+    pub(crate) fn plain(claim: ExecutorClaim) -> Self {
+        let (claims, reported) = (Claims::default(), ResponseReport::default());
         Self { claim, claims, reported, agent_session: None, limited: None, session_total: None }
     }
 
     /// Of an executor that answers with an AOP RESPONSE.
-    pub(crate) fn response(claim: Claim, response: Response, hidden: &Hidden) -> Self {
-        let reported = Reported::of(&response, hidden);
+    pub(crate) fn response(claim: ExecutorClaim, response: Response, hidden: &Hidden) -> Self {
+        let reported = ResponseReport::of(&response, hidden);
         Self { reported, claims: Claims::of(response, hidden), ..Self::plain(claim) }
     }
 }
@@ -252,11 +252,11 @@ pub(crate) fn command_line(command: &[String], shell: bool) -> Vec<String> {
 }
 
 /// A failure with a code of AOP. A word that AOP does not have is kept in the message.
-pub(crate) fn failure(code: &str, message: impl Into<String>) -> Claim {
+pub(crate) fn failure(code: &str, message: impl Into<String>) -> ExecutorClaim {
     let message = message.into();
     match Code::parse(code) {
-        Some(code) => Claim::Failure { code, message },
-        None => Claim::Failure { code: Code::Unknown, message: format!("{code}: {message}") },
+        Some(code) => ExecutorClaim::Failure { code, message },
+        None => ExecutorClaim::Failure { code: Code::Unknown, message: format!("{code}: {message}") },
     }
 }
 

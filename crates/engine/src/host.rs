@@ -27,7 +27,8 @@ use contract::intake::Executors;
 use ops::host::{
     Archive, AuditBatch, CheckJob, Clones, Collected, Collection, EngineAccess, HowToWork, Installation,
     KeptSnapshot, KeptWorktree, LogPiece, Processes, ProgramQuestion, RollbackJob, Terminal, Transcript,
-    Unrecorded, WatchEnd, Watched, WorkEnd, WorklogWrite, WorkspaceFiles, WorktreeLeftover, too_short_of,
+    Unrecorded, WatchEnd, WatchedScopes, WorkEnd, WorklogWrite, WorkspaceFiles, WorktreeLeftover,
+    too_short_of,
 };
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
@@ -38,15 +39,15 @@ use crate::git::{Git, Runner};
 use crate::index::{How, Index, Look};
 use crate::launcher::{Launcher, RunError, ask};
 use crate::observer::{Nobody, Observer};
-use crate::sandbox::{SandboxSettings, Wanted};
+use crate::sandbox::{SandboxRequest, SandboxSettings};
 use crate::settings::Settings;
 use crate::snapshots::{self, Between, Snapshots};
-use crate::supervisor::logs::{LogReader, Piece, Stream};
-use crate::supervisor::{Exit, LaunchSpec, Marker, Stdin};
+use crate::supervisor::logs::{LogReader, LogStream, Piece};
+use crate::supervisor::{LaunchSpec, Marker, ProcessExit, Stdin};
 use crate::verify::{CheckLocation, run_all};
 use crate::worklog::{Followed, follow};
 use crate::worktree::{self, Worktrees};
-use crate::{Ending, audit_files, disk, transcript, worklog};
+use crate::{DriveEnd, audit_files, disk, transcript, worklog};
 
 /// What only the door knows: the user's configuration, and who watches a run.
 pub trait Door {
@@ -179,7 +180,7 @@ impl WorkspaceFiles for LocalHost {
         each.iter().map(|scopes| look.snapshot(scopes, SNAPSHOT_FILES_MAX)).collect()
     }
 
-    fn begin_watch(&self, root: &str, name: &str, watched: &Watched) -> Snapshot {
+    fn begin_watch(&self, root: &str, name: &str, watched: &WatchedScopes) -> Snapshot {
         let (index, root) = (self.door.index(), Path::new(root));
         let always = always(watched);
         let look = index.look(root, &How { always: &always, never: &watched.scratch, ..How::default() });
@@ -188,7 +189,7 @@ impl WorkspaceFiles for LocalHost {
         look.snapshot(&watched.scopes, SNAPSHOT_FILES_MAX)
     }
 
-    fn end_watch(&self, root: &str, name: &str, watched: &Watched) -> WatchEnd {
+    fn end_watch(&self, root: &str, name: &str, watched: &WatchedScopes) -> WatchEnd {
         let (index, root) = (self.door.index(), Path::new(root));
         let before = index.kept(root, name);
         let always = always(watched);
@@ -227,13 +228,13 @@ impl WorkspaceFiles for LocalHost {
         path: &str,
         wanted: &mut dyn FnMut() -> Result<Vec<u8>>,
     ) -> Result<WorklogWrite> {
-        let written = follow(Path::new(root), path, || wanted().map_err(Fault::Ops));
+        let written = follow(Path::new(root), path, || wanted().map_err(WorklogFileError::Ops));
         match written {
             Ok(Followed::Same) => Ok(WorklogWrite::Unchanged),
             Ok(Followed::Grown) => Ok(WorklogWrite::Appended),
             Ok(Followed::Renewed { set_aside }) => Ok(WorklogWrite::Replaced { set_aside }),
-            Err(Fault::Ops(error)) => Err(error),
-            Err(Fault::Io(error)) => {
+            Err(WorklogFileError::Ops(error)) => Err(error),
+            Err(WorklogFileError::Io(error)) => {
                 Err(Error::new(ErrorCode::Io, format!("could not write {path}: {error}")).hint(
                     "the store has the entry; repeat the call with the same request id to write the file",
                 ))
@@ -275,8 +276,8 @@ impl Processes for LocalHost {
             task_env: job.env,
             scopes: job.scopes,
             wanted: match job.spec {
-                Some(spec) => Wanted::of(spec, policy.sandbox),
-                None => Wanted::plain(job.scopes, policy.sandbox, job.namespace),
+                Some(spec) => SandboxRequest::of(spec, policy.sandbox),
+                None => SandboxRequest::plain(job.scopes, policy.sandbox, job.namespace),
             },
             sandbox: &sandbox,
             task: mark.as_str(),
@@ -301,9 +302,9 @@ impl Processes for LocalHost {
             Error::new(code, format!("`{name}` {error}"))
         })?;
         let end = match answered.exit {
-            Exit::Code(0) => return Ok(answered.printed),
-            Exit::Code(code) => format!("exited with {code}"),
-            Exit::Signal(signal) => format!("was killed by signal {signal}"),
+            ProcessExit::Code(0) => return Ok(answered.printed),
+            ProcessExit::Code(code) => format!("exited with {code}"),
+            ProcessExit::Signal(signal) => format!("was killed by signal {signal}"),
         };
         Err(Error::new(ErrorCode::Io, format!("`{name}` {end}; its output is not used")))
     }
@@ -347,7 +348,7 @@ impl Archive for LocalHost {
         let snapshots = self.door.snapshots();
         let recorded_at = attempts.first().and_then(|newest| snapshots.recorded_at(newest));
         let between = silent_since.zip(recorded_at).filter(|_| direction == Direction::Undo);
-        let asked = snapshots::Job::new(Path::new(root), attempts, direction).repeated(is_repeated);
+        let asked = snapshots::RestoreJob::new(Path::new(root), attempts, direction).repeated(is_repeated);
         let asked = asked.between(between.map(|(since, until)| Between { since, until }));
         let asked = if is_preview { asked.previewed() } else { asked };
         snapshots.roll_back(&self.door.index(), &asked).map_err(snapshot_error)
@@ -356,7 +357,7 @@ impl Archive for LocalHost {
     fn record_left(&self, unrecorded: &Unrecorded) -> Option<String> {
         let Unrecorded { attempt, task, run, name, workspace, at } = unrecorded;
         let root = Path::new(workspace);
-        let subject = snapshots::Subject { attempt, task, run, name, root, scopes: &[], at: *at };
+        let subject = snapshots::SnapshotSubject { attempt, task, run, name, root, scopes: &[], at: *at };
         self.door.snapshots().record_left(&self.door.index(), &subject)
     }
 
@@ -390,8 +391,8 @@ impl Archive for LocalHost {
         })?;
         let io = |error| Error::new(ErrorCode::Io, format!("could not read {}: {error}", path.display()));
         let piece = |piece: Piece| match piece {
-            Piece::Output(Stream::Stdout, bytes) => LogPiece::Printed(OutputStream::Stdout, bytes),
-            Piece::Output(Stream::Stderr, bytes) => LogPiece::Printed(OutputStream::Stderr, bytes),
+            Piece::Output(LogStream::Stdout, bytes) => LogPiece::Printed(OutputStream::Stdout, bytes),
+            Piece::Output(LogStream::Stderr, bytes) => LogPiece::Printed(OutputStream::Stderr, bytes),
             Piece::Dropped(bytes) => LogPiece::Dropped(bytes),
         };
         reader.map(|read| read.map(piece).map_err(io)).collect()
@@ -454,7 +455,7 @@ impl Clones for LocalHost {
         let runner = Runner { launcher: &*self.launcher, environment: &environment, mark: mark.clone() };
         let clones = self.door.worktrees();
         let clone = clones.of_task(record).map_err(worktree_error)?;
-        let unused = || unused().map_err(|error| worktree::Fault::Refused(Box::new(error)));
+        let unused = || unused().map_err(|error| worktree::WorktreeError::Refused(Box::new(error)));
         let bundle = clones.discard_with_work(&runner, &clone, seen, unused).map_err(worktree_error)?;
         Ok(bundle.map(|path| path.to_string_lossy().into_owned()))
     }
@@ -497,9 +498,9 @@ impl EngineAccess for LocalHost {
             ops::snapshots::gc::collect(cx, false).ok();
         }
         Ok(match ending {
-            Ending::Ended(_) => WorkEnd::Ended,
-            Ending::Stopped(_) => WorkEnd::Stopped,
-            Ending::Interrupted { signal, .. } => WorkEnd::Interrupted(signal),
+            DriveEnd::Ended(_) => WorkEnd::Ended,
+            DriveEnd::Stopped(_) => WorkEnd::Stopped,
+            DriveEnd::Interrupted { signal, .. } => WorkEnd::Interrupted(signal),
         })
     }
 }
@@ -511,44 +512,44 @@ impl Terminal for LocalHost {
 }
 
 /// What a failure of the snapshots means to a caller.
-fn snapshot_error(fault: snapshots::Fault) -> Error {
-    use snapshots::Fault;
+fn snapshot_error(fault: snapshots::SnapshotError) -> Error {
+    use snapshots::SnapshotError;
     let message = crate::launcher::with_causes(&fault);
     match fault {
-        Fault::Nowhere | Fault::Missing => Error::new(ErrorCode::NotFound, message).hint(
+        SnapshotError::Nowhere | SnapshotError::Missing => Error::new(ErrorCode::NotFound, message).hint(
             "a snapshot is taken before each attempt of a task with `writes`; `writ snapshots list` shows those that are kept",
         ),
-        Fault::EndUnknown(_) => Error::new(ErrorCode::WrongState, message)
+        SnapshotError::EndUnknown(_) => Error::new(ErrorCode::WrongState, message)
             .hint("continue the run, which looks at what the attempt left: `writ run --continue RUN`"),
-        Fault::Damaged(_) => Error::new(ErrorCode::Corrupt, message).hint("restore the files from git or a backup"),
-        Fault::OtherVersion(_) => Error::new(ErrorCode::Corrupt, message).hint("use the version of writ that wrote it"),
-        Fault::InUse => Error::new(ErrorCode::Busy, message).hint("try again"),
-        Fault::Partial(_) => Error::new(ErrorCode::TooLarge, message).hint("name smaller directories in `writes`"),
-        Fault::Repository(_) => Error::new(ErrorCode::InvalidInput, message).hint("name other paths in `writes`"),
-        Fault::Stopped => Error::new(ErrorCode::Bug, message),
-        Fault::Io { .. } => Error::new(ErrorCode::Io, message),
+        SnapshotError::Damaged(_) => Error::new(ErrorCode::Corrupt, message).hint("restore the files from git or a backup"),
+        SnapshotError::OtherVersion(_) => Error::new(ErrorCode::Corrupt, message).hint("use the version of writ that wrote it"),
+        SnapshotError::InUse => Error::new(ErrorCode::Busy, message).hint("try again"),
+        SnapshotError::Partial(_) => Error::new(ErrorCode::TooLarge, message).hint("name smaller directories in `writes`"),
+        SnapshotError::Repository(_) => Error::new(ErrorCode::InvalidInput, message).hint("name other paths in `writes`"),
+        SnapshotError::Stopped => Error::new(ErrorCode::Bug, message),
+        SnapshotError::Io { .. } => Error::new(ErrorCode::Io, message),
     }
 }
 
 /// What a failure of the clones means to a caller.
-fn worktree_error(fault: worktree::Fault) -> Error {
+fn worktree_error(fault: worktree::WorktreeError) -> Error {
     let message = crate::launcher::with_causes(&fault);
     match fault {
-        worktree::Fault::Busy(_) => Error::new(ErrorCode::Busy, message).hint("try again"),
-        worktree::Fault::Damaged(_) => Error::new(ErrorCode::Corrupt, message),
-        worktree::Fault::Gone(_) => Error::new(ErrorCode::NotFound, message),
-        worktree::Fault::Changed => Error::new(ErrorCode::VersionConflict, message)
+        worktree::WorktreeError::Busy(_) => Error::new(ErrorCode::Busy, message).hint("try again"),
+        worktree::WorktreeError::Damaged(_) => Error::new(ErrorCode::Corrupt, message),
+        worktree::WorktreeError::Gone(_) => Error::new(ErrorCode::NotFound, message),
+        worktree::WorktreeError::Changed => Error::new(ErrorCode::VersionConflict, message)
             .hint("repeat the command; it shows what is there now"),
-        worktree::Fault::Refused(error) => *error,
-        worktree::Fault::Underway(_) | worktree::Fault::BeingMade | worktree::Fault::InUse => {
-            Error::new(ErrorCode::WrongState, message)
-        }
-        worktree::Fault::TooManyDiscarded(_) => Error::new(ErrorCode::TooLarge, message),
+        worktree::WorktreeError::Refused(error) => *error,
+        worktree::WorktreeError::Underway(_)
+        | worktree::WorktreeError::BeingMade
+        | worktree::WorktreeError::InUse => Error::new(ErrorCode::WrongState, message),
+        worktree::WorktreeError::TooManyDiscarded(_) => Error::new(ErrorCode::TooLarge, message),
         _ => Error::new(ErrorCode::Io, message),
     }
 }
 
-fn always(watched: &Watched) -> Vec<Scope> {
+fn always(watched: &WatchedScopes) -> Vec<Scope> {
     watched.scopes.iter().chain(&watched.forbidden).cloned().collect()
 }
 
@@ -577,13 +578,13 @@ fn real_name(path: &Path) -> PathBuf {
 }
 
 /// Why a worklog's file could not be written.
-enum Fault {
+enum WorklogFileError {
     Ops(Error),
     Io(std::io::Error),
 }
 
-impl From<std::io::Error> for Fault {
+impl From<std::io::Error> for WorklogFileError {
     fn from(error: std::io::Error) -> Self {
-        Fault::Io(error)
+        WorklogFileError::Io(error)
     }
 }

@@ -26,9 +26,9 @@ use contract::domain::rollback::text;
 use contract::domain::scope::Scope;
 use contract::intake::AuditFiles;
 
-use nodes::Seen;
+use nodes::FreshLook;
 
-pub use rules::Rules;
+pub use rules::IgnoreRules;
 
 /// So many racy files may be read once more by another process, which costs less than to write the whole index.
 const RACY_FILES_UNSAVED_MAX: usize = 64;
@@ -54,13 +54,13 @@ pub struct Index {
 struct Last {
     root: PathBuf,
     /// The stored form of the look, which may count more files as racy.
-    stored: Stored,
+    stored: StoredIndex,
     look: Look,
 }
 
 /// What tells that a file of the index is still the same one: each is written once, and replaced as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stored {
+struct StoredIndex {
     device: u64,
     inode: u64,
     size: u64,
@@ -78,7 +78,7 @@ pub struct How<'h> {
     /// Never looked at: declared scratch.
     pub never: &'h [Scope],
     /// The rules of an earlier look; those on the disk where it is `None`.
-    pub rules: Option<&'h Rules>,
+    pub rules: Option<&'h IgnoreRules>,
 }
 
 /// A workspace as it was seen.
@@ -86,16 +86,16 @@ pub struct How<'h> {
 pub struct Look {
     /// By the directory's path from the root, then by name.
     directories: Arc<Directories>,
-    rules: Rules,
+    rules: IgnoreRules,
     /// Why it does not show everything.
     partial: Option<Partial>,
     /// Files that were read for it.
     read: usize,
     /// Only in a look at scopes alone. Not kept with the look.
-    seen: Arc<Seen>,
+    seen: Arc<FreshLook>,
 }
 
-type Directories = BTreeMap<Vec<u8>, Vec<Entry>>;
+type Directories = BTreeMap<Vec<u8>, Vec<IndexEntry>>;
 
 /// Why a look does not show everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -113,10 +113,10 @@ pub enum Partial {
 
 /// One file, link, directory or other thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
+struct IndexEntry {
     name: Box<[u8]>,
     stat: Stat,
-    content: Content,
+    content: EntryContent,
     /// It changed so shortly before it was looked at that its stat data proves nothing.
     is_racy: bool,
 }
@@ -133,7 +133,7 @@ pub(crate) struct Stat {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Content {
+enum EntryContent {
     /// Of a file's bytes, or of a link's target.
     Digest([u8; 32]),
     /// A pipe, socket or device: never opened.
@@ -174,7 +174,7 @@ impl Index {
         let files_max = self.files_max.unwrap_or(limits::INDEX_FILES_MAX);
         let own = self.own.iter().filter_map(|path| identity(path)).collect();
         let audit = root.to_str().and_then(|root| self.audit.within(root)).unwrap_or_default();
-        let bounds = walk::Bounds { began, files_max, own, audit: audit.as_bytes() };
+        let bounds = walk::WalkLimits { began, files_max, own, audit: audit.as_bytes() };
         let look = walk::walk(root, how, &before, &bounds);
         // Without what is saved, the next look only costs more.
         if how.is_only || look.partial.is_some() {
@@ -222,21 +222,22 @@ impl Look {
     }
 
     pub fn files(&self) -> usize {
-        let is_file = |entry: &&Entry| entry.content != Content::Directory;
+        let is_file = |entry: &&IndexEntry| entry.content != EntryContent::Directory;
         self.directories.values().map(|entries| entries.iter().filter(is_file).count()).sum()
     }
 
-    pub fn rules(&self) -> &Rules {
+    pub fn rules(&self) -> &IgnoreRules {
         &self.rules
     }
 
     /// Whether the two differ at most in which files are racy. Where a racy file is not, it was read again.
     fn shows_the_same(&self, other: &Look) -> bool {
-        let same_entry = |(one, two): (&Entry, &Entry)| {
+        let same_entry = |(one, two): (&IndexEntry, &IndexEntry)| {
             one.name == two.name && one.stat == two.stat && one.content == two.content
         };
-        let same =
-            |one: &[Entry], two: &[Entry]| one.len() == two.len() && one.iter().zip(two).all(same_entry);
+        let same = |one: &[IndexEntry], two: &[IndexEntry]| {
+            one.len() == two.len() && one.iter().zip(two).all(same_entry)
+        };
         let mut pairs = self.directories.iter().zip(other.directories.iter());
         let is_one = Arc::ptr_eq(&self.directories, &other.directories);
         self.rules == other.rules
@@ -293,10 +294,10 @@ impl Look {
         let mut running = digest::Running::default();
         for (path, entry) in self.inside(scopes) {
             let content = match entry.content {
-                Content::Digest(raw) => digest::printed(&raw),
-                Content::Special => "special".to_owned(),
-                Content::Unread => return None,
-                Content::Directory => continue,
+                EntryContent::Digest(raw) => digest::printed(&raw),
+                EntryContent::Special => "special".to_owned(),
+                EntryContent::Unread => return None,
+                EntryContent::Directory => continue,
             };
             running.update(format!("{path}\0{:o}\0{content}\n", entry.stat.mode).as_bytes());
         }
@@ -306,23 +307,23 @@ impl Look {
     /// The digests of the files in the scopes. With more than `files_max` files it is marked as partial.
     pub fn snapshot(&self, scopes: &[Scope], files_max: usize) -> Snapshot {
         let mut snapshot = Snapshot { is_partial: self.partial.is_some(), ..Snapshot::default() };
-        let is_file = |(_, entry): &(String, &Entry)| entry.content != Content::Directory;
+        let is_file = |(_, entry): &(String, &IndexEntry)| entry.content != EntryContent::Directory;
         for (path, entry) in self.inside(scopes).filter(is_file) {
             if snapshot.files.len() == files_max {
                 return Snapshot { is_partial: true, ..Snapshot::default() };
             }
             let name = Scope::parse(&path, None).map_or(path, |scope| scope.to_string());
             match entry.content {
-                Content::Digest(raw) => drop(snapshot.files.insert(name, digest::printed(&raw))),
-                Content::Special => drop(snapshot.files.insert(name, "special".to_owned())),
-                Content::Unread => snapshot.is_partial = true,
-                Content::Directory => {}
+                EntryContent::Digest(raw) => drop(snapshot.files.insert(name, digest::printed(&raw))),
+                EntryContent::Special => drop(snapshot.files.insert(name, "special".to_owned())),
+                EntryContent::Unread => snapshot.is_partial = true,
+                EntryContent::Directory => {}
             }
         }
         snapshot
     }
 
-    fn inside<'l>(&'l self, scopes: &'l [Scope]) -> impl Iterator<Item = (String, &'l Entry)> {
+    fn inside<'l>(&'l self, scopes: &'l [Scope]) -> impl Iterator<Item = (String, &'l IndexEntry)> {
         let files = self.directories.iter().flat_map(|(directory, entries)| {
             entries.iter().map(move |entry| (text(&joined(directory, &entry.name)), entry))
         });
@@ -330,21 +331,21 @@ impl Look {
     }
 }
 
-impl Entry {
+impl IndexEntry {
     fn of_directory(name: &[u8], stat: &Stat) -> Self {
         let stat = Stat { mode: stat.mode, ..Stat::default() };
-        Self { name: name.into(), stat, content: Content::Directory, is_racy: false }
+        Self { name: name.into(), stat, content: EntryContent::Directory, is_racy: false }
     }
 
     /// Whether two looks saw the same. The same stat data is not enough: a racy file was read again.
-    fn is_same(&self, other: &Entry) -> bool {
+    fn is_same(&self, other: &IndexEntry) -> bool {
         if self.stat.mode != other.stat.mode {
             return false;
         }
         match (self.content, other.content) {
-            (Content::Digest(one), Content::Digest(two)) => one == two,
-            (Content::Directory, Content::Directory) => true,
-            (Content::Special, Content::Special) => {
+            (EntryContent::Digest(one), EntryContent::Digest(two)) => one == two,
+            (EntryContent::Directory, EntryContent::Directory) => true,
+            (EntryContent::Special, EntryContent::Special) => {
                 (self.stat.device, self.stat.inode) == (other.stat.device, other.stat.inode)
             }
             _ => self.stat == other.stat,
@@ -353,7 +354,7 @@ impl Entry {
 }
 
 /// The names with different entries, and whether a directory was added or removed. Both lists are sorted by name.
-fn differing<'e>(old: &'e [Entry], new: &'e [Entry]) -> impl Iterator<Item = (&'e [u8], bool)> {
+fn differing<'e>(old: &'e [IndexEntry], new: &'e [IndexEntry]) -> impl Iterator<Item = (&'e [u8], bool)> {
     let (mut old, mut new) = (old.iter().peekable(), new.iter().peekable());
     std::iter::from_fn(move || {
         loop {
@@ -370,7 +371,9 @@ fn differing<'e>(old: &'e [Entry], new: &'e [Entry]) -> impl Iterator<Item = (&'
             match (one, two) {
                 (Some(one), Some(two)) if one.is_same(two) => {}
                 (Some(one), Some(_)) => return Some((&*one.name, false)),
-                (one, two) => return one.or(two).map(|one| (&*one.name, one.content == Content::Directory)),
+                (one, two) => {
+                    return one.or(two).map(|one| (&*one.name, one.content == EntryContent::Directory));
+                }
             }
         }
     })

@@ -11,7 +11,7 @@ use contract::domain::network::HostRule;
 use ops::inside::InsideTask;
 use rustix::fs::{Mode, OFlags};
 
-use crate::sandbox::{Confined, Wanted};
+use crate::sandbox::{ConfinedChild, SandboxRequest};
 
 /// In the environment of a sandboxed task: its socket.
 pub const SOCKET_VARIABLE: &str = "WRIT_SOCKET";
@@ -20,7 +20,7 @@ const ADDRESS_BYTES_MAX: usize = 107;
 
 /// Who calls from inside a sandbox, and what it can pass on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inside {
+pub struct InsideCaller {
     pub task: InsideTask,
     /// `None` where no run works on the task: its program closes it itself.
     pub attempt: Option<AttemptId>,
@@ -31,13 +31,13 @@ pub struct Inside {
     pub endpoints: Vec<HostRule>,
 }
 
-impl Inside {
+impl InsideCaller {
     /// What a confined program can pass on is what it has itself.
     pub(crate) fn of(
         task: InsideTask,
         attempt: Option<AttemptId>,
-        wanted: &Wanted<'_>,
-        confined: &Confined,
+        wanted: &SandboxRequest<'_>,
+        confined: &ConfinedChild,
     ) -> Self {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         Self {
@@ -60,7 +60,7 @@ impl Inside {
 /// Answers calls from inside sandboxes.
 pub trait TaskDoors: Send + Sync {
     /// Answers on this socket until the door is dropped. Dropping it ends what was called and waits for that.
-    fn open(&self, listener: UnixListener, caller: Inside) -> io::Result<Box<dyn TaskDoor>>;
+    fn open(&self, listener: UnixListener, caller: InsideCaller) -> io::Result<Box<dyn TaskDoor>>;
 }
 
 /// An open way for one task.

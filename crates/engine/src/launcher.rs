@@ -11,9 +11,11 @@ use contract::domain::process::{Remains, StoreFile};
 use contract::domain::run::Owner;
 use ops::run::Liveness;
 
-use crate::supervisor::{LaunchSpec, OwnerIdentity, Report, StartError};
+use crate::supervisor::{ChildReport, LaunchSpec, OwnerIdentity, StartError};
 
-pub use run::{Answered, Bounds, RunError, Seen, Wish, ask, confinement_here, namespace_here, run};
+pub use run::{
+    Answered, ChildLimits, ChildOutput, RunError, Wish, ask, confinement_here, namespace_here, run,
+};
 pub use shortage::Shortage;
 pub use supervised::sandbox_here;
 
@@ -79,7 +81,7 @@ pub trait Children {
     fn start(&mut self, number: u64, spec: LaunchSpec) -> Result<(), StartError>;
 
     /// The next report of any child, or `None` if there is none within `patience`.
-    fn next(&mut self, patience: Duration) -> Option<(u64, Report)>;
+    fn next(&mut self, patience: Duration) -> Option<(u64, ChildReport)>;
 
     /// Gives a child more to read, if its input was kept open. Does nothing if it has ended.
     fn write(&self, number: u64, bytes: &[u8]);

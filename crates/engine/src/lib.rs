@@ -35,7 +35,7 @@ mod regular_file;
 mod remove_tree;
 mod walk;
 
-pub use drive::{Ending, drive, probe};
+pub use drive::{DriveEnd, drive, probe};
 pub use executor::{Configured, ExecutorKind, Executors, PLACEHOLDERS, Permissions};
-pub use observer::{Observer, Progress};
+pub use observer::{Observer, TaskProgress};
 pub use settings::{Settings, StopSignal};

@@ -7,7 +7,7 @@ use contract::domain::status::{Evidence, Status};
 
 /// One thing that happened to a task, by its name in the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Progress<'t> {
+pub enum TaskProgress<'t> {
     Started {
         task: &'t str,
         attempt: i64,
@@ -81,7 +81,7 @@ pub enum Progress<'t> {
 }
 
 pub trait Observer {
-    fn report(&mut self, progress: Progress<'_>);
+    fn report(&mut self, progress: TaskProgress<'_>);
 
     /// Called several times a second while nothing happens.
     fn tick(&mut self) {}
@@ -91,5 +91,5 @@ pub trait Observer {
 pub struct Nobody;
 
 impl Observer for Nobody {
-    fn report(&mut self, _: Progress<'_>) {}
+    fn report(&mut self, _: TaskProgress<'_>) {}
 }

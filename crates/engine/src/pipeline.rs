@@ -34,15 +34,15 @@ use contract::domain::reason::Reason;
 use contract::domain::run::NewRun;
 use contract::domain::task::TaskId;
 use contract::json::{Map, Value};
-use ops::run::journal::{Entry, Note};
+use ops::run::journal::{JournalEntry, JournalNote};
 use ops::{Error, Result};
 use serde::Serialize;
 use serde_json::json;
 
 pub(crate) use awaited::LayerKey;
-use awaited::{Awaited, Progress};
+use awaited::{AwaitProgress, Awaited};
 use layer::{ContextView, Fetched, Handed, LayerInput, LayerSpec, Stage};
-pub(crate) use outcome::{Exit, LayerResult, Outcome};
+pub(crate) use outcome::{LayerEnd, LayerResult, Outcome};
 use stack::{LayerNode, LayerStack};
 
 /// The built-in layers. A new one is a file, its `mod` line above and a line here.
@@ -71,7 +71,7 @@ pub(crate) struct Pipeline {
     replaced: Vec<Replaced>,
     /// Numbers of tasks that have ended and are still in the bundle, in the order of their ends.
     ended: VecDeque<i64>,
-    entries: Vec<Entry>,
+    entries: Vec<JournalEntry>,
     executed: Vec<Executed>,
     pub(crate) delegations: Vec<Delegation>,
     awaited: Awaited,
@@ -181,9 +181,9 @@ impl Pipeline {
     ) -> Option<LayerResult> {
         let key = LayerKey { task: call.task, id: node.id.clone() };
         match self.awaited.look(&key, call.now_ms) {
-            Progress::NotStarted => {}
-            Progress::UnderWay => return None,
-            Progress::Ended(result) => return Some(result),
+            AwaitProgress::NotStarted => {}
+            AwaitProgress::UnderWay => return None,
+            AwaitProgress::Ended(result) => return Some(result),
         }
         let view = ContextView {
             bundle: &self.bundle,
@@ -232,10 +232,10 @@ impl Pipeline {
         let mut handed = Vec::new();
         for (node, result) in stack.of(stage).zip(results) {
             match self.record(node, result, Some(task))? {
-                Exit::Continue(given) => handed.push(given),
-                Exit::Refuse(reason) => return Ok(StageEnd::Refused(reason)),
-                Exit::Park(reason) => return Ok(StageEnd::Parked(reason)),
-                Exit::Answer(_) => {
+                LayerEnd::Continue(given) => handed.push(given),
+                LayerEnd::Refuse(reason) => return Ok(StageEnd::Refused(reason)),
+                LayerEnd::Park(reason) => return Ok(StageEnd::Parked(reason)),
+                LayerEnd::Answer(_) => {
                     return Ok(StageEnd::Refused("a layer of a task tried to answer the run".into()));
                 }
             }
@@ -264,7 +264,7 @@ impl Pipeline {
         node: &LayerNode,
         result: LayerResult,
         task: Option<&TaskId>,
-    ) -> Result<Exit> {
+    ) -> Result<LayerEnd> {
         let context_in = self.digest.clone();
         // Scrubbed before it is hashed, so that what is stored is what was digested.
         let mut delta = scrubbed(result.delta);
@@ -316,13 +316,13 @@ impl Pipeline {
 
     /// What the envelope says about how the walk goes on. A layer before the tasks that does not continue halts the
     /// walk, which branches to the answer. One of a task ends or parks only that task.
-    fn control(&self, exit: &Exit, stage: Stage) -> Control {
+    fn control(&self, exit: &LayerEnd, stage: Stage) -> Control {
         let ends = exit.handed().is_none();
         let halts = ends && stage == Stage::Enter;
         Control {
             halt_pipeline: halts,
             branch_to: halts.then(|| self.stack.id_of(Layer::Respond).to_owned()),
-            require_hitl: matches!(exit, Exit::Park(_)),
+            require_hitl: matches!(exit, LayerEnd::Park(_)),
             ..Control::default()
         }
     }
@@ -335,7 +335,7 @@ impl Pipeline {
         payload: &impl Serialize,
         task: Option<&TaskId>,
     ) {
-        self.entries.push(Entry::Envelope(Note {
+        self.entries.push(JournalEntry::Envelope(JournalNote {
             kind: Type::Event,
             from: None,
             to: LOG_SINK.to_owned(),
@@ -346,12 +346,12 @@ impl Pipeline {
         }));
     }
 
-    pub(crate) fn push(&mut self, entry: Entry) {
+    pub(crate) fn push(&mut self, entry: JournalEntry) {
         self.entries.push(entry);
     }
 
     /// Everything to be committed together.
-    pub(crate) fn entries(&self) -> &[Entry] {
+    pub(crate) fn entries(&self) -> &[JournalEntry] {
         &self.entries
     }
 

@@ -19,10 +19,10 @@ use ops::{Caller, Context, Error, Result};
 use serde_json::json;
 
 use crate::StopSignal;
-use crate::launcher::{self, Bounds, Launcher, RunError, Seen, Wish};
+use crate::launcher::{self, ChildLimits, ChildOutput, Launcher, RunError, Wish};
 use crate::sandbox::{CommandDirectories, CommandSandboxes};
-use crate::supervisor::logs::Stream;
-use crate::supervisor::{Exit, InForce, LaunchSpec, Marker, Sandbox, Stdin};
+use crate::supervisor::logs::LogStream;
+use crate::supervisor::{InForce, LaunchSpec, Marker, ProcessExit, Sandbox, Stdin};
 use crate::transcript;
 
 /// What all programs of a loop or a worker share.
@@ -62,7 +62,7 @@ pub(crate) struct ProgramAttempt {
 
 /// How a program ended. Nothing of it is running.
 pub(crate) struct ProgramEnd {
-    pub(crate) end: std::result::Result<Exit, RunError>,
+    pub(crate) end: std::result::Result<ProcessExit, RunError>,
     /// What confined it, if it was started.
     pub(crate) in_force: Option<InForce>,
 }
@@ -89,19 +89,19 @@ impl ProgramSettings {
         &self,
         attempt: &ProgramAttempt,
         launch: ProgramLaunch,
-        watch: &mut dyn FnMut(Seen<'_>) -> Wish,
+        watch: &mut dyn FnMut(ChildOutput<'_>) -> Wish,
     ) -> ProgramEnd {
         let mut log = transcript::create(&self.logs, &attempt.task, &attempt.id, &attempt.hidden);
         let mut in_force = None;
         let end = self.launch(&attempt.id, launch, &mut |seen| {
             let printed = match seen {
-                Seen::Started(confined) => {
+                ChildOutput::Started(confined) => {
                     in_force = Some(confined.clone());
                     None
                 }
-                Seen::Stdout(bytes) => Some((Stream::Stdout, bytes)),
-                Seen::Stderr(bytes) => Some((Stream::Stderr, bytes)),
-                Seen::Tick => None,
+                ChildOutput::Stdout(bytes) => Some((LogStream::Stdout, bytes)),
+                ChildOutput::Stderr(bytes) => Some((LogStream::Stderr, bytes)),
+                ChildOutput::Tick => None,
             };
             if let (Some(log), Some((stream, bytes))) = (&mut log, printed) {
                 log.write(stream, bytes);
@@ -121,15 +121,16 @@ impl ProgramSettings {
         &self,
         attempt: &AttemptId,
         launch: ProgramLaunch,
-        watch: &mut dyn FnMut(Seen<'_>) -> Wish,
-    ) -> std::result::Result<Exit, RunError> {
+        watch: &mut dyn FnMut(ChildOutput<'_>) -> Wish,
+    ) -> std::result::Result<ProcessExit, RunError> {
         let marker = Marker { attempt: attempt.clone(), owner: self.launcher.identity() };
         let mut spec = LaunchSpec::new(launch.argv, launch.directory, marker);
         spec.env = launch.environment;
         spec.stdin = if launch.input.is_empty() { Stdin::Closed } else { Stdin::Bytes(launch.input) };
         spec.confinement.namespace = self.namespace;
         spec.confinement.sandbox = launch.sandbox;
-        let bounds = Bounds { timeout: launch.timeout, output_bytes_max: usize::MAX, beyond: Wish::Stop };
+        let bounds =
+            ChildLimits { timeout: launch.timeout, output_bytes_max: usize::MAX, beyond: Wish::Stop };
         launcher::run(&*self.launcher, spec, bounds, watch)
     }
 

@@ -7,14 +7,14 @@ use crate::dispatcher::millis;
 
 /// What a task reported, as far as the log has it.
 #[derive(Debug, Default)]
-pub(crate) struct ProgressLog {
+pub(crate) struct TaskProgressLog {
     /// When the last report was written, on the boot clock.
     written_ms: Option<i64>,
     /// The newest report that was not.
     newest: Option<ProgressUpdate>,
 }
 
-impl ProgressLog {
+impl TaskProgressLog {
     /// Takes a report. It replaces one that was not written yet.
     pub(crate) fn push(&mut self, update: ProgressUpdate) {
         self.newest = Some(update);
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn the_first_report_is_written_at_once_and_then_the_newest_of_each_interval() {
-        let mut log = ProgressLog::default();
+        let mut log = TaskProgressLog::default();
         let mut written = Vec::new();
         for second in 0..95 {
             let now_ms = second * 1000;

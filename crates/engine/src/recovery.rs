@@ -5,9 +5,9 @@ mod files;
 
 use std::path::Path;
 
-use contract::domain::attempt::{Attempt, AttemptState, Outcome, Recovery, Taken};
+use contract::domain::attempt::{Attempt, AttemptOutcome, AttemptState, Recovery, Taken};
 use contract::domain::check::{Check, CheckSeen, Expects};
-use contract::domain::crew::lock::Held;
+use contract::domain::crew::lock::HeldLock;
 use contract::domain::limits;
 use contract::domain::outside::Outside;
 use contract::domain::pins::together;
@@ -17,21 +17,21 @@ use contract::domain::rollback::Trigger;
 use contract::domain::status::Status;
 use contract::domain::time::Timestamp;
 use ops::Result;
-use ops::run::journal::{Entry, Note};
+use ops::run::journal::{JournalEntry, JournalNote};
 use serde_json::json;
 
-use self::files::{Files, Need};
+use self::files::{Need, RecoveredFiles};
 use crate::dispatcher::isolated;
 use crate::dispatcher::isolated::landing::{self, MergeEnd};
 use crate::dispatcher::rollback::{self, is_unfinished};
 use crate::dispatcher::{Committed, Dispatcher, EngineRun, TaskWork, confined, pins, waiting, watching};
-use crate::observer::Progress;
-use crate::sandbox::{Wanted, leave_repository};
+use crate::observer::TaskProgress;
+use crate::sandbox::{SandboxRequest, leave_repository};
 use crate::verify::{self, CheckLocation};
 
 /// What becomes of an interrupted task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Decision {
+pub(crate) enum RecoveryChoice {
     /// Its checks pass: it had finished.
     Verified,
     Rerun,
@@ -39,21 +39,21 @@ pub(crate) enum Decision {
     Parked,
 }
 
-impl Decision {
+impl RecoveryChoice {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Decision::Verified => "verified",
-            Decision::Rerun => "rerun",
-            Decision::Parked => "parked",
+            RecoveryChoice::Verified => "verified",
+            RecoveryChoice::Rerun => "rerun",
+            RecoveryChoice::Parked => "parked",
         }
     }
 
     /// How the attempt is recorded.
     fn ends(self) -> AttemptState {
         match self {
-            Decision::Verified => AttemptState::Succeeded,
-            Decision::Rerun => AttemptState::Interrupted,
-            Decision::Parked => AttemptState::Unknown,
+            RecoveryChoice::Verified => AttemptState::Succeeded,
+            RecoveryChoice::Rerun => AttemptState::Interrupted,
+            RecoveryChoice::Parked => AttemptState::Unknown,
         }
     }
 }
@@ -64,12 +64,12 @@ pub(crate) fn decide(
     expected: usize,
     checks: &[CheckSeen],
     (shows_end, may_rerun): (bool, bool),
-) -> Decision {
+) -> RecoveryChoice {
     let are_passed = checks.len() == expected && checks.iter().all(CheckSeen::is_passed_or_tolerated);
     match (expected > 0 && shows_end && are_passed, may_rerun) {
-        (true, _) => Decision::Verified,
-        (false, true) => Decision::Rerun,
-        (false, false) => Decision::Parked,
+        (true, _) => RecoveryChoice::Verified,
+        (false, true) => RecoveryChoice::Rerun,
+        (false, false) => RecoveryChoice::Parked,
     }
 }
 
@@ -81,10 +81,10 @@ fn shows_the_end(checks: &[Check], was_there: impl Fn(&str) -> bool) -> bool {
 }
 
 /// A task runs again only with the files that it had before.
-pub(crate) fn with_files(decision: Decision, are_fit: bool) -> Decision {
+pub(crate) fn with_files(decision: RecoveryChoice, are_fit: bool) -> RecoveryChoice {
     match (decision, are_fit) {
-        (Decision::Rerun, false) => Decision::Parked,
-        (Decision::Verified | Decision::Rerun | Decision::Parked, _) => decision,
+        (RecoveryChoice::Rerun, false) => RecoveryChoice::Parked,
+        (RecoveryChoice::Verified | RecoveryChoice::Rerun | RecoveryChoice::Parked, _) => decision,
     }
 }
 
@@ -129,7 +129,7 @@ struct Remnant {
     /// Why its evidence is withheld: it changed what its checks use.
     changed: Option<String>,
     outside: Option<Outside>,
-    lost_to: Option<Held>,
+    lost_to: Option<HeldLock>,
     /// The locks of its scope are held, and no other task had them since.
     is_held: bool,
     checks: Vec<CheckSeen>,
@@ -154,16 +154,16 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     let Some((changed, outside)) = left_behind(engine, work, last)? else { return Ok(true) };
     let is_unfinished = last.rollback.as_ref().is_some_and(is_unfinished);
     let hold = hold(dispatcher, task)?;
-    let is_held = matches!(hold, Hold::Held) && lost_to.is_none();
+    let is_held = matches!(hold, LockHold::Held) && lost_to.is_none();
     let checks = match hold {
         // Whatever the checks find there may be the work of others, or only half of the task's.
-        Hold::Held if lost_to.is_some() || is_unfinished => Some(Vec::new()),
-        Hold::Held => look(dispatcher, task, last)?,
+        LockHold::Held if lost_to.is_some() || is_unfinished => Some(Vec::new()),
+        LockHold::Held => look(dispatcher, task, last)?,
         // Work that was only to be merged still is.
-        Hold::GivenUp if last.state == AttemptState::Succeeded => return Ok(true),
+        LockHold::GivenUp if last.state == AttemptState::Succeeded => return Ok(true),
         // The checks could not be run, so nothing is proved.
-        Hold::GivenUp => Some(Vec::new()),
-        Hold::Stopping => None,
+        LockHold::GivenUp => Some(Vec::new()),
+        LockHold::Stopping => None,
     };
     let Some(checks) = checks else { return Ok(false) };
     let found = Remnant { changed, outside, lost_to, is_held, checks, looked_at };
@@ -172,7 +172,7 @@ fn recover_one(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> 
     dispatcher
         .engine
         .observer
-        .report(Progress::Recovered { task: dispatcher.tasks[task].name(), told: &told });
+        .report(TaskProgress::Recovered { task: dispatcher.tasks[task].name(), told: &told });
     leave(dispatcher, task)?;
     Ok(true)
 }
@@ -198,8 +198,8 @@ fn settle(
     let may_rerun = is_safe || engine.settings.rerun_parked;
     let decision = match refused {
         // What it must not have changed is not merged.
-        Some(_) => Decision::Parked,
-        None if unchecked => Decision::Verified,
+        Some(_) => RecoveryChoice::Parked,
+        None if unchecked => RecoveryChoice::Verified,
         None => decide(spec.checks.len(), &checks, (shows_end, may_rerun)),
     };
     // Another process moved the task, or took its locks: it is looked at again.
@@ -217,15 +217,15 @@ fn settle(
     let outside = outside.filter(|outside| !outside.is_empty());
     let decided = RecoveryDecision { decision, reason, files };
     let recovery = Some(decided.recovery());
-    let observed = Outcome { checks, outside, snapshot, recovery, ..Outcome::default() };
+    let observed = AttemptOutcome { checks, outside, snapshot, recovery, ..AttemptOutcome::default() };
     Ok(write(engine, work, last, (decided, observed, withheld))?.then_some(told))
 }
 
 /// What was decided, and what became of the files.
 struct RecoveryDecision {
-    decision: Decision,
+    decision: RecoveryChoice,
     reason: String,
-    files: Files,
+    files: RecoveredFiles,
 }
 
 impl RecoveryDecision {
@@ -244,17 +244,17 @@ fn write(
     engine: &mut EngineRun<'_>,
     work: &mut TaskWork,
     last: &Attempt,
-    (decided, observed, withheld): (RecoveryDecision, Outcome, Option<String>),
+    (decided, observed, withheld): (RecoveryDecision, AttemptOutcome, Option<String>),
 ) -> Result<bool> {
     let RecoveryDecision { decision, reason, mut files } = decided;
     let mark = engine.pipeline.mark();
     engine.note_all(files.entry.take());
     note_end(engine, work, last, (decision.ends(), &reason), observed);
-    match landing::unmerged(work).filter(|_| decision == Decision::Verified) {
+    match landing::unmerged(work).filter(|_| decision == RecoveryChoice::Verified) {
         Some(reason) => note_unmerged(engine, work, reason),
         None => note_moves(engine, work, decision, (&reason, withheld)),
     }
-    engine.note(Entry::LetGo { task_id: last.begun.task_id.clone() });
+    engine.note(JournalEntry::LetGo { task_id: last.begun.task_id.clone() });
     note_decision(engine, (decision, &reason), &files, last);
     engine.commit_unless_moved(mark)
 }
@@ -272,14 +272,16 @@ fn leave(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<()> {
 }
 
 /// What is reported about a recovered task.
-fn recovered((was, decision): (AttemptState, Decision), unchecked: bool, is_unmerged: bool) -> String {
+fn recovered((was, decision): (AttemptState, RecoveryChoice), unchecked: bool, is_unmerged: bool) -> String {
     match (was, decision) {
-        (AttemptState::Succeeded, Decision::Verified) if is_unmerged => "still cannot be merged".to_owned(),
-        (AttemptState::Succeeded, Decision::Verified) => "is merged now".to_owned(),
-        (AttemptState::Succeeded, Decision::Rerun | Decision::Parked) => {
+        (AttemptState::Succeeded, RecoveryChoice::Verified) if is_unmerged => {
+            "still cannot be merged".to_owned()
+        }
+        (AttemptState::Succeeded, RecoveryChoice::Verified) => "is merged now".to_owned(),
+        (AttemptState::Succeeded, RecoveryChoice::Rerun | RecoveryChoice::Parked) => {
             format!("could not be merged, {}", decision.as_str())
         }
-        (_, Decision::Verified) if unchecked => "was interrupted, and had finished".to_owned(),
+        (_, RecoveryChoice::Verified) if unchecked => "was interrupted, and had finished".to_owned(),
         _ => format!("was interrupted, {}", decision.as_str()),
     }
 }
@@ -289,14 +291,14 @@ fn land(
     engine: &mut EngineRun<'_>,
     work: &mut TaskWork,
     last: &Attempt,
-    decision: Decision,
+    decision: RecoveryChoice,
 ) -> Result<MergeEnd> {
     match decision {
-        Decision::Verified => {
+        RecoveryChoice::Verified => {
             let mut mark = engine.pipeline.mark();
             landing::land(engine, work, &last.begun.id, &mut mark)
         }
-        Decision::Rerun | Decision::Parked => Ok(MergeEnd::Ended { withheld: None }),
+        RecoveryChoice::Rerun | RecoveryChoice::Parked => Ok(MergeEnd::Ended { withheld: None }),
     }
 }
 
@@ -326,8 +328,8 @@ fn left_behind(
 
 fn note_decision(
     engine: &mut EngineRun<'_>,
-    (decision, reason): (Decision, &str),
-    files: &Files,
+    (decision, reason): (RecoveryChoice, &str),
+    files: &RecoveredFiles,
     last: &Attempt,
 ) {
     let message = format!("{}: {}", decision.as_str(), reason);
@@ -335,38 +337,38 @@ fn note_decision(
         "decision": decision.as_str(), "reason": reason, "attempt": last.begun.number,
         "restored": files.restored, "left": files.left,
     });
-    let note = Note::event("writ.recovery", &message, payload, Some(&last.begun.task_id));
-    engine.note(Entry::Envelope(note));
+    let note = JournalNote::event("writ.recovery", &message, payload, Some(&last.begun.task_id));
+    engine.note(JournalEntry::Envelope(note));
 }
 
 /// What a decision rests on.
 struct Why {
-    decision: Decision,
+    decision: RecoveryChoice,
     has_checks: bool,
     /// The plan allows it to run again.
     is_safe: bool,
 }
 
 /// The reason of the decision, the holder of its locks, and what became of its files.
-fn reason(why: &Why, lost_to: Option<&Held>, files: &Files) -> String {
+fn reason(why: &Why, lost_to: Option<&HeldLock>, files: &RecoveredFiles) -> String {
     let unproved = if why.has_checks {
         "it was interrupted, and its checks do not pass"
     } else {
         "it was interrupted, and it has no checks that show whether it is done"
     };
     let told = match why.decision {
-        Decision::Parked if files.is_unfit => {
+        RecoveryChoice::Parked if files.is_unfit => {
             "it was interrupted, and what it changed was not taken back completely, so it is not run again"
                 .to_owned()
         }
-        Decision::Verified if !why.has_checks => "it had finished, and its work is merged".to_owned(),
-        Decision::Verified => "its checks pass, so it had finished".to_owned(),
-        Decision::Rerun if why.is_safe => format!("{unproved}; the plan says that it may run again"),
-        Decision::Rerun => format!("{unproved}; it runs again because that was asked for"),
-        Decision::Parked => format!("{unproved}; the plan does not say that it may run again"),
+        RecoveryChoice::Verified if !why.has_checks => "it had finished, and its work is merged".to_owned(),
+        RecoveryChoice::Verified => "its checks pass, so it had finished".to_owned(),
+        RecoveryChoice::Rerun if why.is_safe => format!("{unproved}; the plan says that it may run again"),
+        RecoveryChoice::Rerun => format!("{unproved}; it runs again because that was asked for"),
+        RecoveryChoice::Parked => format!("{unproved}; the plan does not say that it may run again"),
     };
     let lost = lost_to.map(|other| {
-        let Held { reference, run_id, scope, .. } = other;
+        let HeldLock { reference, run_id, scope, .. } = other;
         format!("its locks were taken, and {reference} of {run_id} got {scope} since; ")
     });
     let files = files.told.as_ref().map(|told| format!("; {told}"));
@@ -393,7 +395,7 @@ fn look(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result<
         author: run.asked.environment.as_ref(),
         task_env: &task_env,
         scopes: &spec.writes,
-        wanted: Wanted::of_task(&spec, settings, origin),
+        wanted: SandboxRequest::of_task(&spec, settings, origin),
         sandbox: &settings.sandbox,
         task: last.begun.task_id.as_str(),
     };
@@ -416,7 +418,7 @@ fn close(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result
     let finish = || rollback::finish_snapshot(engine, work, &last.begun.id).map(noted);
     let snapshot = if is_open { finish() } else { None };
     let is_wanted_back = is_open && files::is_wanted_back(engine, work, last);
-    let is_held = is_wanted_back && matches!(hold(dispatcher, task)?, Hold::Held);
+    let is_held = is_wanted_back && matches!(hold(dispatcher, task)?, LockHold::Held);
     let (engine, work) = (&mut dispatcher.engine, &mut dispatcher.tasks[task]);
     let mut rolled = None;
     if is_held {
@@ -429,7 +431,7 @@ fn close(dispatcher: &mut Dispatcher<'_>, task: usize, last: &Attempt) -> Result
     engine.note_all(rolled.and_then(|rolled| rolled.entry));
     let end = format!("canceled after its engine had ended{told}");
     work.grant = None;
-    let observed = Outcome { snapshot, ..Outcome::default() };
+    let observed = AttemptOutcome { snapshot, ..AttemptOutcome::default() };
     note_end(engine, work, last, (AttemptState::Interrupted, &end), observed);
     if !engine.commit_unless_moved(mark)? {
         return Ok(false);
@@ -444,7 +446,7 @@ fn noted(note: String) -> Taken {
 }
 
 /// Whether the locks on what a task writes are held while its checks run.
-enum Hold {
+enum LockHold {
     Held,
     GivenUp,
     Stopping,
@@ -452,7 +454,7 @@ enum Hold {
 
 /// Takes over the locks that the task had when its engine died, or takes new ones, with a higher token either way:
 /// checks that run while others write there prove nothing. Waits for other holders as a task does.
-fn hold(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<Hold> {
+fn hold(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<LockHold> {
     let (engine, work) = (&dispatcher.engine, &dispatcher.tasks[task]);
     let last = work.attempts.last();
     let needs_locks =
@@ -463,18 +465,18 @@ fn hold(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<Hold> {
     // A scope that cannot be locked is refused when the task starts.
     let wants = wanted().unwrap_or_default();
     if !(needs_locks || is_isolated) || wants.scopes.is_empty() {
-        return Ok(Hold::Held);
+        return Ok(LockHold::Held);
     }
     loop {
         let mark = dispatcher.engine.pipeline.mark();
         let task_id = dispatcher.tasks[task].task.id.clone();
-        dispatcher.engine.note(Entry::Hold { task_id, wants: wants.clone() });
+        dispatcher.engine.note(JournalEntry::Hold { task_id, wants: wants.clone() });
         match dispatcher.engine.try_commit(mark)? {
             Committed::All(token) => {
                 let work = &mut dispatcher.tasks[task];
                 work.grant = token.or(work.grant);
                 work.clear_wait();
-                return Ok(Hold::Held);
+                return Ok(LockHold::Held);
             }
             Committed::Hindered(mut hindrance) => {
                 waiting::look_at_holder(dispatcher.engine.settings, &mut hindrance);
@@ -484,13 +486,13 @@ fn hold(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<Hold> {
         }
         if dispatcher.has_waited_enough(task) {
             dispatcher.tasks[task].clear_wait();
-            return Ok(Hold::GivenUp);
+            return Ok(LockHold::GivenUp);
         }
         dispatcher.engine.settings.launcher.pause(limits::HINDRANCE_POLL);
         dispatcher.engine.observer.tick();
         dispatcher.heed_requests()?;
         if dispatcher.is_stopping() {
-            return Ok(Hold::Stopping);
+            return Ok(LockHold::Stopping);
         }
     }
 }
@@ -499,7 +501,7 @@ fn let_go(dispatcher: &mut Dispatcher<'_>, task: usize) -> Result<()> {
     dispatcher.tasks[task].clear_wait();
     if dispatcher.tasks[task].grant.take().is_some() {
         let mark = dispatcher.engine.pipeline.mark();
-        dispatcher.engine.note(Entry::LetGo { task_id: dispatcher.tasks[task].task.id.clone() });
+        dispatcher.engine.note(JournalEntry::LetGo { task_id: dispatcher.tasks[task].task.id.clone() });
         dispatcher.engine.commit_unless_moved(mark)?;
     }
     Ok(())
@@ -511,14 +513,14 @@ pub(crate) fn note_end(
     work: &TaskWork,
     last: &Attempt,
     (state, reason): (AttemptState, &str),
-    observed: Outcome,
+    observed: AttemptOutcome,
 ) {
     if last.state == AttemptState::Started {
-        engine.note(Entry::EndAttempt {
+        engine.note(JournalEntry::EndAttempt {
             task_id: last.begun.task_id.clone(),
             attempt_id: last.begun.id.clone(),
             state,
-            outcome: Box::new(Outcome {
+            outcome: Box::new(AttemptOutcome {
                 message: reason.to_owned(),
                 agent_session: last.begun.agent_session.clone(),
                 ..observed
@@ -531,7 +533,7 @@ pub(crate) fn note_end(
 fn note_moves(
     engine: &mut EngineRun<'_>,
     work: &TaskWork,
-    decision: Decision,
+    decision: RecoveryChoice,
     (reason, withheld): (&str, Option<String>),
 ) {
     for to in moves(decision, work.task.status) {
@@ -539,7 +541,7 @@ fn note_moves(
         if to == Status::Done {
             let withheld = withheld.clone().map(Reason::from);
             let verified = !work.spec().checks.is_empty();
-            engine.note(Entry::Finish { task_id, verified, withheld });
+            engine.note(JournalEntry::Finish { task_id, verified, withheld });
             continue;
         }
         engine.note(work.move_to(to, Some(format!("unknown: {reason}").into())));
@@ -554,14 +556,14 @@ fn note_unmerged(engine: &mut EngineRun<'_>, work: &TaskWork, reason: Reason) {
 }
 
 /// The legal path from the state of an interrupted task to the state that was decided.
-fn moves(decision: Decision, from: Status) -> Vec<Status> {
+fn moves(decision: RecoveryChoice, from: Status) -> Vec<Status> {
     let is_blocked = from == Status::Blocked;
     match (decision, is_blocked) {
-        (Decision::Verified, true) => vec![Status::InProgress, Status::Done],
-        (Decision::Verified, false) => vec![Status::Done],
-        (Decision::Rerun, true) => vec![Status::Todo],
-        (Decision::Rerun, false) => vec![Status::Blocked, Status::Todo],
-        (Decision::Parked, true | false) => vec![Status::Blocked],
+        (RecoveryChoice::Verified, true) => vec![Status::InProgress, Status::Done],
+        (RecoveryChoice::Verified, false) => vec![Status::Done],
+        (RecoveryChoice::Rerun, true) => vec![Status::Todo],
+        (RecoveryChoice::Rerun, false) => vec![Status::Blocked, Status::Todo],
+        (RecoveryChoice::Parked, true | false) => vec![Status::Blocked],
     }
 }
 

@@ -53,7 +53,7 @@ impl SandboxSettings {
     }
 
     /// What a child with this command can reach although the network is not open to it.
-    fn reachable_of(&self, wanted: &Wanted<'_>, argv: &[OsString]) -> Reachable {
+    fn reachable_of(&self, wanted: &SandboxRequest<'_>, argv: &[OsString]) -> Reachable {
         let allow = match wanted.network {
             NetworkUse::Full => return Reachable::default(),
             NetworkUse::Restricted => wanted.network_allow.to_vec(),
@@ -74,7 +74,7 @@ pub const INSIDE_VARIABLE: &str = "WRIT_SANDBOX";
 
 /// What is asked for one task, or for checks.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted<'w> {
+pub struct SandboxRequest<'w> {
     pub mode: SandboxMode,
     pub writes: &'w [Scope],
     pub scratch: &'w [Scope],
@@ -95,7 +95,7 @@ pub struct Wanted<'w> {
     pub held: &'w [PathBuf],
 }
 
-impl<'w> Wanted<'w> {
+impl<'w> SandboxRequest<'w> {
     pub fn of(spec: &'w PlanTask, configured: Option<SandboxMode>) -> Self {
         Self {
             mode: SandboxMode::effective(configured, spec.sandbox),
@@ -218,7 +218,7 @@ pub fn limits_here() -> Limits {
 }
 
 /// The sandbox of a child, and what the child has in it.
-pub struct Confined {
+pub struct ConfinedChild {
     pub sandbox: Box<Sandbox>,
     /// Where it works, without links.
     pub workspace: PathBuf,
@@ -254,10 +254,10 @@ impl Writable {
 /// cannot be had.
 pub fn of_child(
     settings: &SandboxSettings,
-    wanted: &Wanted<'_>,
+    wanted: &SandboxRequest<'_>,
     (workspace, private): (&Path, &Private),
     (argv, environment): (&[OsString], &mut BTreeMap<OsString, OsString>),
-) -> Result<Option<Confined>, String> {
+) -> Result<Option<ConfinedChild>, String> {
     let is_demanded = match wanted.mode {
         SandboxMode::Off => return Ok(None),
         SandboxMode::Prefer => false,
@@ -319,7 +319,7 @@ pub fn of_child(
     }
     environment.insert(INSIDE_VARIABLE.into(), settings.store.clone().into_os_string());
     sandbox.keeps = keeps.into_iter().map(PathBuf::into_os_string).collect();
-    Ok(Some(Confined { sandbox: Box::new(sandbox), workspace: real, scopes, credentials }))
+    Ok(Some(ConfinedChild { sandbox: Box::new(sandbox), workspace: real, scopes, credentials }))
 }
 
 /// Where a project keeps its rules for writ, and the scripts of its checks.
@@ -343,7 +343,7 @@ fn protect_project(workspace: &Path, scopes: &[PathBuf], open: &[PathBuf], sandb
 /// What is opened for writing, and the private directories of the child.
 fn writable(
     settings: &SandboxSettings,
-    wanted: &Wanted<'_>,
+    wanted: &SandboxRequest<'_>,
     (workspace, store): (&Path, &Path),
     private: &Private,
 ) -> Result<(paths::Opened, Private), String> {

@@ -19,7 +19,7 @@ use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::plan::choice::{Choice, standing};
 
-use choice::{Candidate, choose};
+use choice::{StartCandidate, choose};
 use waits::{Waits, is_lost};
 use writers::Writers;
 
@@ -42,7 +42,7 @@ pub struct Slot {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum BoardStep {
     Start(usize),
     /// It can never start: something it needs failed or was canceled.
     Skip {
@@ -181,7 +181,7 @@ impl Board {
 
     /// Everything that can be done now. Tasks in progress hold their write scopes. Among those that could start, the
     /// ones that together matter most are started; one that was passed over too often comes first.
-    pub fn steps(&mut self, now_ms: i64) -> Vec<Step> {
+    pub fn steps(&mut self, now_ms: i64) -> Vec<BoardStep> {
         self.advance(now_ms);
         let skips = self.skips();
         let room = self.max_parallel.saturating_sub(self.busy.len());
@@ -213,14 +213,14 @@ impl Board {
             let more = self.choice(left, free);
             started.extend(more);
         }
-        skips.into_iter().chain(started.into_iter().map(Step::Start)).collect()
+        skips.into_iter().chain(started.into_iter().map(BoardStep::Start)).collect()
     }
 
     /// Up to `room` of the tasks that are free. Where the heaviest do not collide, the others are not looked at.
     fn choice(&self, room: usize, is_free: impl Fn(usize) -> bool) -> Vec<usize> {
         let mut offers = self.able.iter().filter(|offer| is_free(offer.task));
-        let candidate = |offer: &Offer| Candidate { task: offer.task, weight: offer.weight.0 };
-        let mut candidates: Vec<Candidate> = offers.by_ref().take(room).map(candidate).collect();
+        let candidate = |offer: &Offer| StartCandidate { task: offer.task, weight: offer.weight.0 };
+        let mut candidates: Vec<StartCandidate> = offers.by_ref().take(room).map(candidate).collect();
         let collide = |a: usize, b: usize| self.collide(a, b);
         let mut pairs = candidates.iter().enumerate();
         if pairs.any(|(i, one)| candidates[..i].iter().any(|other| collide(one.task, other.task))) {
@@ -230,9 +230,9 @@ impl Board {
     }
 
     /// Remembers who was passed over by these steps.
-    pub fn note(&mut self, steps: &[Step], now_ms: i64) {
+    pub fn note(&mut self, steps: &[BoardStep], now_ms: i64) {
         self.advance(now_ms);
-        let started = |step: &Step| if let Step::Start(task) = step { Some(*task) } else { None };
+        let started = |step: &BoardStep| if let BoardStep::Start(task) = step { Some(*task) } else { None };
         let started: Vec<usize> = steps.iter().filter_map(started).collect();
         if started.iter().all(|&task| self.slots[task].writes.is_empty()) {
             return;
@@ -339,11 +339,11 @@ impl Board {
         (0..self.slots.len()).for_each(|task| self.enter(task));
     }
 
-    fn skips(&self) -> Vec<Step> {
+    fn skips(&self) -> Vec<BoardStep> {
         let step = |&(_, task): &(usize, usize)| {
             let because =
                 self.slots[task].needs.iter().copied().find(|&needed| is_lost(self.slots[needed].status))?;
-            Some(Step::Skip { task, because })
+            Some(BoardStep::Skip { task, because })
         };
         self.doomed.iter().filter_map(step).collect()
     }

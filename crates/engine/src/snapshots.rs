@@ -21,18 +21,18 @@ use std::time::{Duration, Instant};
 use contract::domain::attempt::AttemptId;
 use contract::domain::limits;
 use contract::domain::outside::covers;
-use contract::domain::rollback::Node;
+use contract::domain::rollback::TreeNode;
 use contract::domain::scope::Scope;
 use contract::domain::time::Timestamp;
 use rustix::fs::{FlockOperation, flock};
 
 pub(crate) use restore::NOT_TAKEN;
-pub use restore::{Beside, Between, Job};
-pub use take::Subject;
+pub use restore::{Beside, Between, RestoreJob};
+pub use take::SnapshotSubject;
 
-use objects::{Bounds, Objects};
-use place::Place;
-use record::{Record, Side, Unreadable};
+use objects::{Objects, ReadLimits};
+use place::ScopeRoot;
+use record::{RecordError, RecordSide, SnapshotRecord};
 
 /// Where snapshots are kept. Without a directory nothing is.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +44,7 @@ pub struct Snapshots {
 
 /// Why snapshots cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum SnapshotError {
     #[error("no snapshots are kept here")]
     Nowhere,
     #[error("no snapshot of the task is kept")]
@@ -68,16 +68,16 @@ pub enum Fault {
     Io { doing: String, source: io::Error },
 }
 
-impl Fault {
-    fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Fault {
+impl SnapshotError {
+    fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> SnapshotError {
         let doing = doing.into();
-        move |source| Fault::Io { doing, source }
+        move |source| SnapshotError::Io { doing, source }
     }
 }
 
 /// Copies a file of a workspace to another name in it, without following links. False if there is no such file.
 pub(crate) fn copy_inside(root: &Path, from: &[u8], to: &[u8]) -> io::Result<bool> {
-    let place = Place::open(root)?;
+    let place = ScopeRoot::open(root)?;
     let file = match place.spot(from).and_then(|spot| spot.open()) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -90,7 +90,7 @@ pub(crate) fn copy_inside(root: &Path, from: &[u8], to: &[u8]) -> io::Result<boo
 
 /// Opens a file of a workspace, without following links. `None` if there is nothing.
 pub(crate) fn open_inside(root: &Path, path: &[u8]) -> io::Result<Option<File>> {
-    let place = Place::open(root)?;
+    let place = ScopeRoot::open(root)?;
     match place.spot(path).and_then(|spot| spot.open()) {
         Ok(file) => Ok(Some(file)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -99,11 +99,11 @@ pub(crate) fn open_inside(root: &Path, path: &[u8]) -> io::Result<Option<File>> 
 }
 
 /// The scope of an attempt as it was before.
-pub(crate) struct Before(Record);
+pub(crate) struct Before(SnapshotRecord);
 
 /// What was at a path before an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum PriorState {
     File([u8; 32]),
     Absent,
     /// It is in no scope, git ignores it, or it was not read.
@@ -111,24 +111,24 @@ pub(crate) enum Known {
 }
 
 impl Before {
-    pub(crate) fn at(&self, path: &str) -> Known {
+    pub(crate) fn at(&self, path: &str) -> PriorState {
         let is_in_scope = self.0.header.scopes.iter().any(|scope| covers(scope, path, false));
         let bytes = path.as_bytes();
         let is_below = |ignored: &Vec<u8>| {
             bytes.strip_prefix(ignored.as_slice()).is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
         };
         match self.0.tree.get(bytes) {
-            Some(Node::File { digest, .. }) => Known::File(*digest),
-            Some(_) => Known::Unknown,
-            None if !is_in_scope || self.0.ignored.iter().any(is_below) => Known::Unknown,
-            None => Known::Absent,
+            Some(TreeNode::File { digest, .. }) => PriorState::File(*digest),
+            Some(_) => PriorState::Unknown,
+            None if !is_in_scope || self.0.ignored.iter().any(is_below) => PriorState::Unknown,
+            None => PriorState::Absent,
         }
     }
 }
 
 /// What one snapshot or rollback that begins now may read.
-fn bounds(file_bytes_max: Option<u64>) -> Bounds {
-    Bounds {
+fn bounds(file_bytes_max: Option<u64>) -> ReadLimits {
+    ReadLimits {
         bytes_max: file_bytes_max.unwrap_or(limits::SNAPSHOT_FILE_BYTES_MAX),
         deadline: Some(Instant::now() + limits::SNAPSHOT_TIME_MAX),
     }
@@ -136,7 +136,7 @@ fn bounds(file_bytes_max: Option<u64>) -> Bounds {
 
 /// Writes a file of a workspace as a whole, without following links.
 pub(crate) fn write_inside(root: &Path, to: &[u8], bytes: &[u8]) -> io::Result<()> {
-    Place::open(root)?.write(to, |mut into| into.write_all(bytes))
+    ScopeRoot::open(root)?.write(to, |mut into| into.write_all(bytes))
 }
 
 /// The file that reserves space.
@@ -162,29 +162,29 @@ impl Snapshots {
 
     /// Whether an attempt has a snapshot.
     pub fn has(&self, attempt: &AttemptId) -> bool {
-        self.record_path(attempt, Side::Before).is_some_and(|path| path.exists())
+        self.record_path(attempt, RecordSide::Before).is_some_and(|path| path.exists())
     }
 
     /// When it was recorded what an attempt left. `None` if it was not.
     pub fn recorded_at(&self, attempt: &AttemptId) -> Option<Timestamp> {
-        self.load(attempt, Side::After).ok().flatten().map(|record| record.header.at)
+        self.load(attempt, RecordSide::After).ok().flatten().map(|record| record.header.at)
     }
 
     /// What the scope of an attempt was before it. `None` if that was not kept.
     pub(crate) fn before(&self, attempt: &AttemptId) -> Option<Before> {
-        self.load(attempt, Side::Before).ok().flatten().map(Before)
+        self.load(attempt, RecordSide::Before).ok().flatten().map(Before)
     }
 
     /// The scopes of the attempts that have a snapshot, each once.
-    pub fn scopes(&self, attempts: &[AttemptId]) -> Result<Vec<Scope>, Fault> {
+    pub fn scopes(&self, attempts: &[AttemptId]) -> Result<Vec<Scope>, SnapshotError> {
         let mut scopes: Vec<Scope> = Vec::new();
         for attempt in attempts {
-            let Some(record) = self.load(attempt, Side::Before)? else { continue };
+            let Some(record) = self.load(attempt, RecordSide::Before)? else { continue };
             scopes.extend(record.header.scopes);
         }
         scopes.sort_unstable();
         scopes.dedup();
-        if scopes.is_empty() { Err(Fault::Missing) } else { Ok(scopes) }
+        if scopes.is_empty() { Err(SnapshotError::Missing) } else { Ok(scopes) }
     }
 
     /// Gives back the space that is reserved for a full disk. False if there is none.
@@ -193,7 +193,7 @@ impl Snapshots {
     }
 
     /// Reserves some space while there is enough.
-    fn reserve(&self) -> Result<(), Fault> {
+    fn reserve(&self) -> Result<(), SnapshotError> {
         let path = self.directory()?.join(RESERVE);
         if !path.exists() && fs::write(&path, vec![1; limits::SNAPSHOTS_RESERVE_BYTES]).is_err() {
             // A partial reserve is useless.
@@ -204,7 +204,7 @@ impl Snapshots {
 
     /// Removes what was kept of an attempt that did not begin.
     pub fn forget(&self, attempt: &AttemptId) {
-        for side in [Side::Before, Side::After] {
+        for side in [RecordSide::Before, RecordSide::After] {
             if let Some(path) = self.record_path(attempt, side) {
                 // A later collection removes what is left.
                 fs::remove_file(path).ok();
@@ -212,27 +212,27 @@ impl Snapshots {
         }
     }
 
-    fn directory(&self) -> Result<&PathBuf, Fault> {
-        let directory = self.directory.as_ref().ok_or(Fault::Nowhere)?;
+    fn directory(&self) -> Result<&PathBuf, SnapshotError> {
+        let directory = self.directory.as_ref().ok_or(SnapshotError::Nowhere)?;
         let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
-        made.map_err(Fault::io(format!("could not make {}", directory.display())))?;
+        made.map_err(SnapshotError::io(format!("could not make {}", directory.display())))?;
         Ok(directory)
     }
 
-    fn objects(&self) -> Result<Objects, Fault> {
-        Objects::at(self.directory()?).map_err(Fault::io("could not open the content store"))
+    fn objects(&self) -> Result<Objects, SnapshotError> {
+        Objects::at(self.directory()?).map_err(SnapshotError::io("could not open the content store"))
     }
 
     /// To read from. Makes nothing, so it also works on a disk that cannot be written.
-    fn objects_as_they_are(&self) -> Result<Objects, Fault> {
-        self.directory.as_ref().map(|directory| Objects::as_they_are(directory)).ok_or(Fault::Nowhere)
+    fn objects_as_they_are(&self) -> Result<Objects, SnapshotError> {
+        self.directory.as_ref().map(|directory| Objects::as_they_are(directory)).ok_or(SnapshotError::Nowhere)
     }
 
     /// Waits for the lock on the snapshots.
-    fn hold(&self, how: FlockOperation) -> Result<Hold, Fault> {
+    fn hold(&self, how: FlockOperation) -> Result<Hold, SnapshotError> {
         let path = self.directory()?.join("lock");
         let opened = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let file = opened.map_err(Fault::io(format!("could not open {}", path.display())))?;
+        let file = opened.map_err(SnapshotError::io(format!("could not open {}", path.display())))?;
         let deadline = Instant::now() + limits::SNAPSHOTS_WAIT_MAX;
         loop {
             match flock(&file, how) {
@@ -240,29 +240,31 @@ impl Snapshots {
                 Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) if Instant::now() < deadline => {
                     std::thread::park_timeout(Duration::from_millis(20));
                 }
-                Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => return Err(Fault::InUse),
-                Err(error) => return Err(Fault::io("could not lock the snapshots")(error.into())),
+                Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {
+                    return Err(SnapshotError::InUse);
+                }
+                Err(error) => return Err(SnapshotError::io("could not lock the snapshots")(error.into())),
             }
         }
     }
 
-    fn hold_shared(&self) -> Result<Hold, Fault> {
+    fn hold_shared(&self) -> Result<Hold, SnapshotError> {
         self.hold(FlockOperation::NonBlockingLockShared)
     }
 
-    fn record_path(&self, attempt: &AttemptId, side: Side) -> Option<PathBuf> {
+    fn record_path(&self, attempt: &AttemptId, side: RecordSide) -> Option<PathBuf> {
         Some(self.directory.as_ref()?.join(format!("{attempt}.{}", side.as_str())))
     }
 
-    fn load(&self, attempt: &AttemptId, side: Side) -> Result<Option<Record>, Fault> {
-        let path = self.record_path(attempt, side).ok_or(Fault::Nowhere)?;
+    fn load(&self, attempt: &AttemptId, side: RecordSide) -> Result<Option<SnapshotRecord>, SnapshotError> {
+        let path = self.record_path(attempt, side).ok_or(SnapshotError::Nowhere)?;
         match fs::read(&path) {
-            Ok(bytes) => Record::read(&bytes).map(Some).map_err(|why| match why {
-                Unreadable::Damaged => Fault::Damaged(attempt.clone()),
-                Unreadable::Unknown => Fault::OtherVersion(attempt.clone()),
+            Ok(bytes) => SnapshotRecord::read(&bytes).map(Some).map_err(|why| match why {
+                RecordError::Damaged => SnapshotError::Damaged(attempt.clone()),
+                RecordError::Unknown => SnapshotError::OtherVersion(attempt.clone()),
             }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Fault::io(format!("could not read {}", path.display()))(error)),
+            Err(error) => Err(SnapshotError::io(format!("could not read {}", path.display()))(error)),
         }
     }
 }

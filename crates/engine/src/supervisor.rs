@@ -41,22 +41,22 @@ use rustix::io::Errno;
 use rustix::process::{Signal, WaitStatus};
 
 pub use self::confinement::{Confinement, InForce, NamespaceInForce};
-pub use self::frame::{Exit, Fault, Gone};
+pub use self::frame::{Gone, ProcessExit, StartFault};
 pub use self::launch::{LaunchSpec, Stdin};
 pub use self::mark::{InvalidMarker, Marker, OwnerIdentity, SHIM_VARIABLE, VARIABLE};
-pub use self::marked::{MarkedProcess, Role, find_marked, marked_ancestor, own_pid_namespace};
+pub use self::marked::{MarkedProcess, ProcessRole, find_marked, marked_ancestor, own_pid_namespace};
 pub use self::namespaces::{is_alive_inside, own_namespaces};
 pub use self::pause::paused;
 pub(crate) use self::proxy::NOT_LISTED;
 pub use self::proxy::Reachable;
 pub use self::reap::{OwnerLives, Reaped, boot_id, end_all_of, is_alive, own_identity, reap_leftovers};
 pub use self::remains::{end_engine, look_at, machine, pid_here, settle, whereabouts};
-pub use self::sandbox::{Limits, Part, Sandbox, SandboxInForce};
+pub use self::sandbox::{Limits, Sandbox, SandboxInForce, SandboxPart};
 pub use self::shim::shim_main;
 pub use self::writers::writers_of;
 
 use self::frame::{FromShim, LAUNCH_BYTES_MAX, ToShim};
-use self::reader::{Reader, Request};
+use self::reader::{FrameReader, Request};
 use self::shim_process::ShimProcess;
 
 /// How to start a shim: this binary and the hidden words that make it call [`shim_main`].
@@ -70,10 +70,10 @@ pub struct ShimProgram {
     pub store: OnceLock<StoreFile>,
 }
 
-/// What an executor does, in the order it happens. `Gone`, `Fault` or `Lost` comes once and last, and by then
+/// What an executor does, in the order it happens. `Gone`, `StartFault` or `LostShim` comes once and last, and by then
 /// no process of the executor is left except the survivors it counts. The shim ends right after `Gone`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Report {
+pub enum ChildReport {
     Started {
         pid: u32,
         in_force: InForce,
@@ -85,31 +85,31 @@ pub enum Report {
     /// What became of its requests to one destination so far. A later one replaces it.
     Visited(Visit),
     /// The executor itself ended. The rest of its output may still follow.
-    Exited(Exit),
+    Exited(ProcessExit),
     Gone(Gone),
     /// It could not be started.
-    Fault(Fault),
+    Fault(StartFault),
     /// The shim died before its work was done. What it had started was ended by the marks instead.
-    Lost(Lost),
+    Lost(LostShim),
 }
 
-impl Report {
+impl ChildReport {
     /// Whether no report of the same executor follows.
     pub fn is_last(&self) -> bool {
         match self {
-            Report::Gone(_) | Report::Fault(_) | Report::Lost(_) => true,
-            Report::Started { .. }
-            | Report::Stdout(_)
-            | Report::Stderr(_)
-            | Report::Exceeded(_)
-            | Report::Visited(_)
-            | Report::Exited(_) => false,
+            ChildReport::Gone(_) | ChildReport::Fault(_) | ChildReport::Lost(_) => true,
+            ChildReport::Started { .. }
+            | ChildReport::Stdout(_)
+            | ChildReport::Stderr(_)
+            | ChildReport::Exceeded(_)
+            | ChildReport::Visited(_)
+            | ChildReport::Exited(_) => false,
         }
     }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lost {
+pub struct LostShim {
     /// What the shim said about it, if anything.
     pub message: String,
     pub reaped: Reaped,
@@ -165,7 +165,7 @@ impl Supervisor {
     pub fn start(
         shim: &ShimProgram,
         spec: LaunchSpec,
-        sink: impl FnMut(Report) + Send + 'static,
+        sink: impl FnMut(ChildReport) + Send + 'static,
     ) -> Result<Handle, StartError> {
         if spec.argv.is_empty() {
             return Err(StartError::NoProgram);
@@ -182,7 +182,7 @@ impl Supervisor {
         let failed = |source| StartError::Shim { program: shim.program.clone(), source };
         let (requests, requester) = io::pipe().map_err(failed)?;
         // The thread comes first: if there can be none, nothing was started yet.
-        let (reader, taken) = std::sync::mpsc::sync_channel::<Reader>(1);
+        let (reader, taken) = std::sync::mpsc::sync_channel::<FrameReader>(1);
         let thread = std::thread::Builder::new().name("executor".to_owned());
         let run = move || {
             if let Ok(reader) = taken.recv() {
@@ -204,7 +204,7 @@ impl Supervisor {
         };
         let shim_pid = child.id();
         // The thread waits for it.
-        reader.send(Reader::new(child, marker, grace, requests)).ok();
+        reader.send(FrameReader::new(child, marker, grace, requests)).ok();
         Ok(Handle { shim_pid, control: Mutex::new(control), requester, thread })
     }
 }

@@ -20,9 +20,9 @@ use contract::secrets::{Hidden, Tail};
 
 use crate::executor::command_line;
 use crate::index::Index;
-use crate::launcher::{self, Bounds, Launcher, RunError, Seen, Shortage, Wish, with_causes};
-use crate::sandbox::{self, SandboxSettings, Wanted};
-use crate::supervisor::{Exit, LaunchSpec, Marker, NOT_LISTED, Report};
+use crate::launcher::{self, ChildLimits, ChildOutput, Launcher, RunError, Shortage, Wish, with_causes};
+use crate::sandbox::{self, SandboxRequest, SandboxSettings};
+use crate::supervisor::{ChildReport, LaunchSpec, Marker, NOT_LISTED, ProcessExit};
 
 pub(crate) use record::{Recorder, find_program};
 
@@ -46,14 +46,14 @@ pub struct CheckLocation<'p> {
     /// What the task may write; empty for the whole workspace.
     pub scopes: &'p [Scope],
     /// How they are confined, as their task is.
-    pub wanted: Wanted<'p>,
+    pub wanted: SandboxRequest<'p>,
     pub sandbox: &'p SandboxSettings,
     /// Whose checks they are; names their private directories.
     pub task: &'p str,
 }
 
 /// Collects the output of one check.
-pub(crate) struct Watched {
+pub(crate) struct CheckOutput {
     digest: digest::Running,
     printed: bool,
     tail: Tail,
@@ -65,7 +65,7 @@ pub(crate) struct Watched {
     hidden: Hidden,
 }
 
-impl Watched {
+impl CheckOutput {
     /// Nothing of what a check prints is kept with these values in it.
     pub(crate) fn new(hidden: &Hidden, ran: CheckRan) -> Self {
         Self {
@@ -108,20 +108,20 @@ impl Watched {
     }
 
     /// Takes a report; true when it was the last one.
-    pub(crate) fn take(&mut self, report: Report) -> bool {
+    pub(crate) fn take(&mut self, report: ChildReport) -> bool {
         match report {
-            Report::Started { .. } => {}
-            Report::Stdout(bytes) => self.take_stdout(&bytes),
-            Report::Stderr(bytes) => self.tail.stderr(&bytes),
-            Report::Visited(visit) => self.take_visit(&visit),
-            Report::Exceeded(what) => self.problem = Some(format!("its processes used {what}")),
-            Report::Exited(exit) => self.take_exit(exit),
-            Report::Gone(_) => return true,
-            Report::Fault(fault) => {
+            ChildReport::Started { .. } => {}
+            ChildReport::Stdout(bytes) => self.take_stdout(&bytes),
+            ChildReport::Stderr(bytes) => self.tail.stderr(&bytes),
+            ChildReport::Visited(visit) => self.take_visit(&visit),
+            ChildReport::Exceeded(what) => self.problem = Some(format!("its processes used {what}")),
+            ChildReport::Exited(exit) => self.take_exit(exit),
+            ChildReport::Gone(_) => return true,
+            ChildReport::Fault(fault) => {
                 self.problem = Some(format!("could not be started: {}", fault.message));
                 return true;
             }
-            Report::Lost(lost) => {
+            ChildReport::Lost(lost) => {
                 self.problem = Some(format!("its supervisor was lost: {}", lost.message));
                 return true;
             }
@@ -149,10 +149,10 @@ impl Watched {
         }
     }
 
-    fn take_exit(&mut self, exit: Exit) {
+    fn take_exit(&mut self, exit: ProcessExit) {
         match exit {
-            Exit::Code(code) => self.exit_code = Some(code),
-            Exit::Signal(signal) => {
+            ProcessExit::Code(code) => self.exit_code = Some(code),
+            ProcessExit::Signal(signal) => {
                 self.problem.get_or_insert_with(|| format!("ended by signal {signal}"));
             }
         }
@@ -186,14 +186,14 @@ pub(crate) fn look(check: &Check, place: &CheckLocation<'_>, recorder: &Recorder
     let exists = place.workspace.join(path).exists();
     let mut ran = recorder.before(check, place, &environment::of(place));
     ran.tree_after.clone_from(&ran.tree_before);
-    let mut watched = Watched::new(&Hidden::default(), ran);
+    let mut watched = CheckOutput::new(&Hidden::default(), ran);
     watched.exit_code = Some(i32::from(!exists));
     watched.digest.update(path.as_bytes());
     Some(watched.finish(check))
 }
 
 /// A check that is about to run: what starts it, what it may not show, and what is recorded of it.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedCheck {
     pub(crate) spec: LaunchSpec,
     pub(crate) hidden: Hidden,
     pub(crate) ran: CheckRan,
@@ -206,7 +206,7 @@ pub(crate) fn prepare(
     place: &CheckLocation<'_>,
     marker: Marker,
     recorder: &Recorder,
-) -> Prepared {
+) -> PreparedCheck {
     let argv = command_line(&check.command, check.shell).into_iter().map(OsString::from).collect();
     let environment = environment::of(place);
     let ran = recorder.before(check, place, &environment);
@@ -227,7 +227,7 @@ pub(crate) fn prepare(
         }
         Err(reason) => Some(format!("could not be confined: {reason}")),
     };
-    Prepared { spec, hidden: environment.hidden, ran, problem }
+    PreparedCheck { spec, hidden: environment.hidden, ran, problem }
 }
 
 /// Runs all checks one after the other and waits for them. Stops at the first that does not pass. A shortage shows nothing
@@ -287,19 +287,20 @@ fn run_one(
     }
     let marker = Marker { attempt: attempt.clone(), owner: place.launcher.identity() };
     // What a check prints is digested, not kept, so only its time is bounded.
-    let bounds = Bounds { timeout: limits::CHECK_TIMEOUT, output_bytes_max: usize::MAX, beyond: Wish::Kill };
-    let Prepared { spec, hidden, ran, problem } = prepare(check, place, marker, recorder);
-    let mut watched = Watched::new(&hidden, ran);
+    let bounds =
+        ChildLimits { timeout: limits::CHECK_TIMEOUT, output_bytes_max: usize::MAX, beyond: Wish::Kill };
+    let PreparedCheck { spec, hidden, ran, problem } = prepare(check, place, marker, recorder);
+    let mut watched = CheckOutput::new(&hidden, ran);
     if problem.is_some() {
         watched.problem = problem;
         return Ok(watched.finish(check));
     }
     let ended = launcher::run(place.launcher, spec, bounds, &mut |seen| {
         match seen {
-            Seen::Started(_) => {}
-            Seen::Stdout(bytes) => watched.take_stdout(bytes),
-            Seen::Stderr(bytes) => watched.tail.stderr(bytes),
-            Seen::Tick => return if goes_on() { Wish::GoOn } else { Wish::Kill },
+            ChildOutput::Started(_) => {}
+            ChildOutput::Stdout(bytes) => watched.take_stdout(bytes),
+            ChildOutput::Stderr(bytes) => watched.tail.stderr(bytes),
+            ChildOutput::Tick => return if goes_on() { Wish::GoOn } else { Wish::Kill },
         }
         Wish::GoOn
     });

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use contract::aee::{Type, intents as reserved};
 use contract::aocl::payload::Branch;
 use contract::aocl::{Layer, intents};
-use contract::domain::attempt::{Attempt, AttemptState, Outcome as Observed};
+use contract::domain::attempt::{Attempt, AttemptOutcome as Observed, AttemptState};
 use contract::domain::reason::ReasonRule;
 use contract::domain::run::{NewRun, RunState};
 use contract::domain::status::Status;
@@ -15,28 +15,28 @@ use contract::domain::task::Task;
 use contract::domain::time::Timestamp;
 use contract::json::Value;
 use ops::Result;
-use ops::run::journal::{Entry, Note};
+use ops::run::journal::{JournalEntry, JournalNote};
 
 use crate::dispatcher::{Dispatcher, Finished};
-use crate::pipeline::l9_assemble::{End, FinalAnswer, assemble};
+use crate::pipeline::l9_assemble::{FinalAnswer, WalkEnd, assemble};
 use crate::pipeline::layer::{Fetched, Handed, LeaveFacts, RunFacts, Stage};
 use crate::pipeline::stack::LayerNode;
-use crate::pipeline::{Exit, LayerCall, LayerResult, l4_plan};
+use crate::pipeline::{LayerCall, LayerEnd, LayerResult, l4_plan};
 use crate::recovery;
 
 /// Walks the run as far as it can go now.
 pub(crate) fn walk(dispatcher: &mut Dispatcher<'_>) -> Result<Finished> {
     let begun = dispatcher.engine.cx.now().at;
     let finished = match enter(dispatcher)? {
-        Entered::Passed => {
+        LayersEntered::Passed => {
             unpark(dispatcher)?;
             let order =
                 l4_plan::order(&dispatcher.engine.run.asked.plan, dispatcher.engine.pipeline.bundle());
             dispatcher.offer(order);
             dispatcher.work()?
         }
-        Entered::Stopped(finished) => finished,
-        Entered::Halted { by, end } => {
+        LayersEntered::Stopped(finished) => finished,
+        LayersEntered::Halted { by, end } => {
             let leaving = Leaving { end, halted_by: Some(by), begun };
             while !leave(dispatcher, &leaving)? {
                 (0..dispatcher.tasks.len()).try_for_each(|task| dispatcher.refresh(task))?;
@@ -45,7 +45,7 @@ pub(crate) fn walk(dispatcher: &mut Dispatcher<'_>) -> Result<Finished> {
         }
     };
     let has_left = match finished {
-        Finished::Settled => leave(dispatcher, &Leaving { end: End::Worked, halted_by: None, begun })?,
+        Finished::Settled => leave(dispatcher, &Leaving { end: WalkEnd::Worked, halted_by: None, begun })?,
         Finished::Interrupted(_) => stop(dispatcher)?,
         Finished::Canceled => false,
     };
@@ -54,23 +54,23 @@ pub(crate) fn walk(dispatcher: &mut Dispatcher<'_>) -> Result<Finished> {
     }
     // A run that was canceled while its end was written must not stay one that can be continued.
     cancel_rest(dispatcher)?;
-    leave(dispatcher, &Leaving { end: End::Canceled, halted_by: None, begun })?;
+    leave(dispatcher, &Leaving { end: WalkEnd::Canceled, halted_by: None, begun })?;
     Ok(Finished::Canceled)
 }
 
 fn stop(dispatcher: &mut Dispatcher<'_>) -> Result<bool> {
     let mark = dispatcher.engine.pipeline.mark();
-    dispatcher.engine.note(Entry::MoveRun { to: RunState::Stopped, result: None });
+    dispatcher.engine.note(JournalEntry::MoveRun { to: RunState::Stopped, result: None });
     dispatcher.engine.commit_unless_moved(mark)
 }
 
 /// How the layers before the tasks ended.
-enum Entered {
+enum LayersEntered {
     Passed,
     /// A layer, by its id, answered, refused or parked the run.
     Halted {
         by: String,
-        end: End,
+        end: WalkEnd,
     },
     /// A request to stop came while a slow layer was awaited.
     Stopped(Finished),
@@ -78,7 +78,7 @@ enum Entered {
 
 /// Runs the layers before the tasks. A walk that has passed them and is continued repeats only some, such as the
 /// policy: its rules may have changed. One that was halted starts over.
-fn enter(dispatcher: &mut Dispatcher<'_>) -> Result<Entered> {
+fn enter(dispatcher: &mut Dispatcher<'_>) -> Result<LayersEntered> {
     let run = dispatcher.engine.run.asked.clone();
     let fetched = Fetched::Enter(fetch(dispatcher, &run)?);
     let stack = Arc::clone(&dispatcher.engine.pipeline.stack);
@@ -87,20 +87,20 @@ fn enter(dispatcher: &mut Dispatcher<'_>) -> Result<Entered> {
     for node in stack.of(Stage::Enter).filter(|node| !has_entered || node.spec.is_repeated) {
         let result = match run_or_stop(dispatcher, node, &handed, &fetched)? {
             LayerWait::Ended(result) => result,
-            LayerWait::Stopped(finished) => return Ok(Entered::Stopped(finished)),
+            LayerWait::Stopped(finished) => return Ok(LayersEntered::Stopped(finished)),
         };
         let end = match dispatcher.engine.pipeline.record(node, result, None)? {
-            Exit::Continue(given) => {
+            LayerEnd::Continue(given) => {
                 handed.push(given);
                 continue;
             }
-            Exit::Answer(answer) => End::Answered(answer),
-            Exit::Refuse(reason) => End::Refused(reason),
-            Exit::Park(reason) => End::Parked(reason),
+            LayerEnd::Answer(answer) => WalkEnd::Answered(answer),
+            LayerEnd::Refuse(reason) => WalkEnd::Refused(reason),
+            LayerEnd::Park(reason) => WalkEnd::Parked(reason),
         };
-        return Ok(Entered::Halted { by: node.id.clone(), end });
+        return Ok(LayersEntered::Halted { by: node.id.clone(), end });
     }
-    Ok(Entered::Passed)
+    Ok(LayersEntered::Passed)
 }
 
 /// How the wait for a layer ended.
@@ -181,7 +181,7 @@ fn unpark(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
             continue;
         }
         let mark = dispatcher.engine.pipeline.mark();
-        dispatcher.engine.note(Entry::MoveTask { task_id, to: Status::Todo, reason: None });
+        dispatcher.engine.note(JournalEntry::MoveTask { task_id, to: Status::Todo, reason: None });
         // If another process moved it, its change stays.
         dispatcher.engine.commit_unless_moved(mark)?;
         dispatcher.refresh(task)?;
@@ -232,7 +232,7 @@ fn cancel_rest(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
             }
             let task_id = dispatcher.tasks[task].task.id.clone();
             let reason = Some(words.clone());
-            dispatcher.engine.note(Entry::MoveTask { task_id, to: Status::Canceled, reason });
+            dispatcher.engine.note(JournalEntry::MoveTask { task_id, to: Status::Canceled, reason });
         }
         let canceled = dispatcher.engine.commit_unless_moved(mark)?;
         all.clone().try_for_each(|task| dispatcher.reload(task))?;
@@ -244,7 +244,7 @@ fn cancel_rest(dispatcher: &mut Dispatcher<'_>) -> Result<()> {
 
 /// Why and since when a run leaves the walk.
 struct Leaving {
-    end: End,
+    end: WalkEnd,
     /// The id of the layer that answered, refused or parked the run.
     halted_by: Option<String>,
     begun: Timestamp,
@@ -271,10 +271,10 @@ fn leave(dispatcher: &mut Dispatcher<'_>, leaving: &Leaving) -> Result<bool> {
         if let Some(event) =
             ops::aop_session::final_report::event(dispatcher.engine.cx, &ended, &tasks, files)?
         {
-            dispatcher.engine.note(Entry::AopOfRun { event: Box::new(event) });
+            dispatcher.engine.note(JournalEntry::AopOfRun { event: Box::new(event) });
         }
     }
-    dispatcher.engine.note(Entry::Envelope(Note {
+    dispatcher.engine.note(JournalEntry::Envelope(JournalNote {
         kind: if is_refused { Type::Error } else { Type::Result },
         from: None,
         to: run.intent.as_ref().map_or_else(|| run.requested_by.clone(), |intent| intent.from.clone()),
@@ -286,7 +286,7 @@ fn leave(dispatcher: &mut Dispatcher<'_>, leaving: &Leaving) -> Result<bool> {
         payload: answer.reply,
         task_id: None,
     }));
-    dispatcher.engine.note(Entry::MoveRun { to: answer.state, result: Some(answer.result) });
+    dispatcher.engine.note(JournalEntry::MoveRun { to: answer.state, result: Some(answer.result) });
     dispatcher.engine.commit_unless_moved(mark)
 }
 
@@ -319,27 +319,27 @@ fn respond(
     for node in stack.of(Stage::Leave) {
         let result = run_to_end(dispatcher, node, &handed, &fetched)?;
         match dispatcher.engine.pipeline.record(node, result, None)? {
-            Exit::Continue(Handed::Answer(given)) => answer = Some(*given),
-            Exit::Continue(Handed::Summary(summary)) => {
+            LayerEnd::Continue(Handed::Answer(given)) => answer = Some(*given),
+            LayerEnd::Continue(Handed::Summary(summary)) => {
                 dispatcher.engine.pipeline.note(intents::RUN_SUMMARY, "Run summary", &*summary, None);
             }
-            Exit::Continue(given) => handed.push(given),
-            Exit::Answer(_) | Exit::Refuse(_) | Exit::Park(_) if answer.is_some() => {}
-            Exit::Answer(given) => end = End::Answered(given),
-            Exit::Refuse(reason) => end = End::Refused(reason),
-            Exit::Park(reason) => end = End::Parked(reason),
+            LayerEnd::Continue(given) => handed.push(given),
+            LayerEnd::Answer(_) | LayerEnd::Refuse(_) | LayerEnd::Park(_) if answer.is_some() => {}
+            LayerEnd::Answer(given) => end = WalkEnd::Answered(given),
+            LayerEnd::Refuse(reason) => end = WalkEnd::Refused(reason),
+            LayerEnd::Park(reason) => end = WalkEnd::Parked(reason),
         }
     }
-    let is_refused = matches!(end, End::Refused(_));
+    let is_refused = matches!(end, WalkEnd::Refused(_));
     Ok(RunAnswer { answer: answer.unwrap_or_else(|| assemble(run, tasks, &end)), is_refused })
 }
 
 /// Cancels the tasks of a run that was refused. Written together with the answer: if the engine died in between, the
 /// next one would continue the run as if it was allowed.
-fn refuse_tasks(dispatcher: &mut Dispatcher<'_>, end: &End) {
+fn refuse_tasks(dispatcher: &mut Dispatcher<'_>, end: &WalkEnd) {
     let reason = match end {
-        End::Refused(reason) => reason.clone().with_rule(ReasonRule::RunRefused),
-        End::Answered(_) | End::Parked(_) | End::Worked | End::Canceled => return,
+        WalkEnd::Refused(reason) => reason.clone().with_rule(ReasonRule::RunRefused),
+        WalkEnd::Answered(_) | WalkEnd::Parked(_) | WalkEnd::Worked | WalkEnd::Canceled => return,
     };
     for task in 0..dispatcher.tasks.len() {
         if dispatcher.tasks[task].task.status.is_terminal() {
@@ -349,7 +349,7 @@ fn refuse_tasks(dispatcher: &mut Dispatcher<'_>, end: &End) {
         dispatcher.tasks[task].task.status = Status::Canceled;
         dispatcher.tasks[task].task.blocked_reason = Some(reason.clone());
         let reason = Some(reason.clone());
-        dispatcher.engine.note(Entry::MoveTask { task_id, to: Status::Canceled, reason });
+        dispatcher.engine.note(JournalEntry::MoveTask { task_id, to: Status::Canceled, reason });
     }
 }
 

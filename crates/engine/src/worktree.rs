@@ -23,8 +23,8 @@ use contract::domain::worktree::{MergeConflict, WorktreeRecord, part_name};
 use crate::git;
 use crate::launcher::with_causes;
 
-pub use merge::{Candidate, Prepared, Trial};
-pub use open::Order;
+pub use merge::{MergeCandidate, PreparedMerge, Trial};
+pub use open::CloneOrder;
 pub use tip::Author;
 
 /// The record of a clone, beside it.
@@ -41,7 +41,7 @@ const ONTO: &str = "refs/heads/onto";
 const MERGED: &str = "refs/heads/merged";
 
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum WorktreeError {
     #[error("no clones are kept here")]
     Nowhere,
     #[error("the repository has no commit yet, which a clone needs: `git commit` first")]
@@ -80,16 +80,16 @@ pub enum Fault {
     #[error("another git process holds the workspace's index; if none is running, delete {0}")]
     IndexLocked(String),
     #[error(transparent)]
-    Git(#[from] git::Fault),
+    Git(#[from] git::GitError),
     #[error("{0}")]
     Damaged(String),
     #[error("could not {doing} {path}")]
     Io { doing: &'static str, path: String, source: std::io::Error },
 }
 
-fn io(doing: &'static str, path: &Path) -> impl Fn(std::io::Error) -> Fault + use<> {
+fn io(doing: &'static str, path: &Path) -> impl Fn(std::io::Error) -> WorktreeError + use<> {
     let path = path.display().to_string();
-    move |source| Fault::Io { doing, path: path.clone(), source }
+    move |source| WorktreeError::Io { doing, path: path.clone(), source }
 }
 
 /// The clones beside a store.
@@ -104,23 +104,23 @@ impl Worktrees {
         Self { root: Some(root) }
     }
 
-    fn root(&self) -> Result<&Path, Fault> {
-        self.root.as_deref().ok_or(Fault::Nowhere)
+    fn root(&self) -> Result<&Path, WorktreeError> {
+        self.root.as_deref().ok_or(WorktreeError::Nowhere)
     }
 
     /// Every clone with a readable record, sorted by run and task.
-    pub fn list(&self) -> Result<Vec<Worktree>, Fault> {
+    pub fn list(&self) -> Result<Vec<Worktree>, WorktreeError> {
         Ok(self.directories()?.into_iter().filter_map(|clone| Worktree::read(&clone).ok()).collect())
     }
 
     /// The clone that has this record.
-    pub fn of_task(&self, record: &WorktreeRecord) -> Result<Worktree, Fault> {
+    pub fn of_task(&self, record: &WorktreeRecord) -> Result<Worktree, WorktreeError> {
         let found = self.list()?.into_iter().find(|clone| clone.record.task_id == record.task_id);
-        found.ok_or_else(|| Fault::Gone(record.name.clone()))
+        found.ok_or_else(|| WorktreeError::Gone(record.name.clone()))
     }
 
     /// Every other directory and the reason: clones without a readable record, and leftovers of removals.
-    pub fn leftovers(&self) -> Result<Vec<(PathBuf, String)>, Fault> {
+    pub fn leftovers(&self) -> Result<Vec<(PathBuf, String)>, WorktreeError> {
         let mut left = Vec::new();
         for clone in self.directories()? {
             if let Err(fault) = Worktree::read(&clone) {
@@ -133,7 +133,7 @@ impl Worktrees {
     }
 
     /// The directories of clones.
-    fn directories(&self) -> Result<Vec<PathBuf>, Fault> {
+    fn directories(&self) -> Result<Vec<PathBuf>, WorktreeError> {
         let mut found = Vec::new();
         let Some(root) = &self.root else { return Ok(found) };
         for run in entries(root)? {
@@ -146,7 +146,7 @@ impl Worktrees {
     }
 
     /// What is left of clones that were removed.
-    fn trash(&self) -> Result<Vec<PathBuf>, Fault> {
+    fn trash(&self) -> Result<Vec<PathBuf>, WorktreeError> {
         let Some(root) = &self.root else { return Ok(Vec::new()) };
         Ok(entries(root)?.into_iter().filter(|path| is_trash(path)).collect())
     }
@@ -181,7 +181,7 @@ struct Landed {
 /// The stored form.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct StoredWorktree {
     worktree: WorktreeRecord,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     landed: Option<Landed>,
@@ -198,23 +198,24 @@ struct Written {
 }
 
 impl Worktree {
-    fn read(directory: &Path) -> Result<Self, Fault> {
+    fn read(directory: &Path) -> Result<Self, WorktreeError> {
         let path = directory.join(RECORD);
         let bytes = crate::regular_file::read(&path, RECORD_BYTES_MAX).map_err(io("read", &path))?;
-        let written: Written = serde_json::from_slice(&bytes)
-            .map_err(|error| Fault::Damaged(format!("{} is damaged: {error}", path.display())))?;
-        let Written { worktree: record, landed, underway, judged, conflict_tasks, unfinished, store } =
+        let written: StoredWorktree = serde_json::from_slice(&bytes)
+            .map_err(|error| WorktreeError::Damaged(format!("{} is damaged: {error}", path.display())))?;
+        let StoredWorktree { worktree: record, landed, underway, judged, conflict_tasks, unfinished, store } =
             written;
         let (directory, is_unfinished) = (directory.to_owned(), unfinished);
         Ok(Self { directory, record, landed, underway, judged, conflict_tasks, is_unfinished, store })
     }
 
     /// Replaces the record in one step.
-    fn write(&self) -> Result<(), Fault> {
+    fn write(&self) -> Result<(), WorktreeError> {
         let (worktree, landed, underway) = (self.record.clone(), self.landed.clone(), self.underway.clone());
         let (judged, unfinished) = (self.judged.clone(), self.is_unfinished);
         let (conflict_tasks, store) = (self.conflict_tasks.clone(), self.store.clone());
-        let written = Written { worktree, landed, underway, judged, conflict_tasks, unfinished, store };
+        let written =
+            StoredWorktree { worktree, landed, underway, judged, conflict_tasks, unfinished, store };
         let bytes = serde_json::to_vec_pretty(&written).expect("BUG: a record has a JSON form");
         let path = self.directory.join(RECORD);
         let new = self.directory.join(NEW_RECORD);
@@ -235,7 +236,7 @@ impl Worktree {
     }
 
     /// Notes that this store uses it.
-    fn adopt(&mut self, runner: &git::Runner<'_>) -> Result<(), Fault> {
+    fn adopt(&mut self, runner: &git::Runner<'_>) -> Result<(), WorktreeError> {
         let own = runner.launcher.store();
         if own.is_none() || self.store.as_ref() == own {
             return Ok(());
@@ -245,7 +246,7 @@ impl Worktree {
     }
 
     /// Notes a task that was created because the work could not be merged.
-    pub fn note_conflict(&mut self, task: &str) -> Result<(), Fault> {
+    pub fn note_conflict(&mut self, task: &str) -> Result<(), WorktreeError> {
         if self.conflict_tasks.len() < limits::CONFLICT_TASKS_MAX
             && !self.conflict_tasks.iter().any(|known| known == task)
         {
@@ -256,7 +257,7 @@ impl Worktree {
     }
 
     /// Notes that this many setup commands have ended well.
-    pub fn set_up(&mut self, commands: usize) -> Result<(), Fault> {
+    pub fn set_up(&mut self, commands: usize) -> Result<(), WorktreeError> {
         self.record.set_up = commands;
         self.write()
     }
@@ -273,16 +274,16 @@ impl Worktree {
     }
 
     /// Refuses a clone with moved or additional files.
-    fn refuse_moved(&self) -> Result<(), Fault> {
+    fn refuse_moved(&self) -> Result<(), WorktreeError> {
         if !self.has_tree() {
             let place = self.tree().display().to_string();
-            return Err(Fault::Damaged(format!("the clone of the task is gone from {place}")));
+            return Err(WorktreeError::Damaged(format!("the clone of the task is gone from {place}")));
         }
         let known = ["git", "tree", RECORD, NEW_RECORD, HOLD];
         let is_strange = |path: &PathBuf| !known.iter().any(|name| path.ends_with(name));
         match entries(&self.directory)?.into_iter().find(is_strange) {
             Some(path) => {
-                Err(Fault::Damaged(format!("something else is beside the clone: {}", path.display())))
+                Err(WorktreeError::Damaged(format!("something else is beside the clone: {}", path.display())))
             }
             None => Ok(()),
         }
@@ -321,14 +322,14 @@ fn directory_of(root: &Path, run: &str, task: &str) -> PathBuf {
 }
 
 /// Paths in a directory, sorted; none if it does not exist.
-fn entries(directory: &Path) -> Result<Vec<PathBuf>, Fault> {
+fn entries(directory: &Path) -> Result<Vec<PathBuf>, WorktreeError> {
     let found = match fs::read_dir(directory) {
         Ok(found) => found,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(io("read", directory)(error)),
     };
     let paths = found.map(|entry| entry.map(|entry| entry.path()).map_err(io("read", directory)));
-    let mut paths = paths.collect::<Result<Vec<PathBuf>, Fault>>()?;
+    let mut paths = paths.collect::<Result<Vec<PathBuf>, WorktreeError>>()?;
     paths.sort();
     Ok(paths)
 }

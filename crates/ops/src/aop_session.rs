@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use delegated_costs::{DelegatedCosts, delegated_costs};
 
 /// A session with everything in it.
-pub(crate) struct Whole {
+pub(crate) struct WholeSession {
     pub(crate) session_id: String,
     /// Oldest first, each with its tasks in the order of the plan and their attempts.
     pub(crate) runs: Vec<(Run, Vec<(Task, Vec<Attempt>)>)>,
@@ -32,7 +32,7 @@ pub(crate) struct Whole {
 }
 
 /// Reads a session by its id.
-pub(crate) fn whole(cx: &mut Context, session_id: &str) -> Result<Whole> {
+pub(crate) fn whole(cx: &mut Context, session_id: &str) -> Result<WholeSession> {
     let tx = cx.store.read()?;
     let mut runs = Vec::new();
     for run in tx.runs_of_session(session_id, limits::SESSION_RUNS_MAX)? {
@@ -48,5 +48,5 @@ pub(crate) fn whole(cx: &mut Context, session_id: &str) -> Result<Whole> {
     }
     runs.reverse();
     let delegated = delegated_costs(&tx, &runs)?;
-    Ok(Whole { session_id: session_id.to_owned(), runs, delegated })
+    Ok(WholeSession { session_id: session_id.to_owned(), runs, delegated })
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use store::Verification as Found;
-use store::{Depth, Verification};
+use store::{AuditDepth, Verification};
 
 use crate::context::Context;
 use crate::error::Result;
@@ -24,7 +24,7 @@ impl Verb for ReadTip {
     const SUMMARY: &'static str = "Print where every stream of the log ends, to be kept elsewhere";
     const SURFACE: Surface = Surface::Writ;
     type Request = TipRequest;
-    type Answer = report::Tip;
+    type Answer = report::LogTip;
     const FUNCTION: Function<Self> = Function::Reads(|cx, _, _| Ok(tip(cx)?.into()));
 }
 
@@ -34,10 +34,10 @@ pub struct TipRequest {}
 
 /// Checks the whole store but for a replay. With an earlier tip, also checks that nothing it names has gone.
 pub fn verify(cx: &mut Context, earlier: Option<&store::Tip>) -> Result<Verification> {
-    verify_to(cx, earlier, Depth::Full)
+    verify_to(cx, earlier, AuditDepth::Full)
 }
 
-fn verify_to(cx: &mut Context, earlier: Option<&store::Tip>, depth: Depth) -> Result<Verification> {
+fn verify_to(cx: &mut Context, earlier: Option<&store::Tip>, depth: AuditDepth) -> Result<Verification> {
     Ok(cx.store.read()?.verify_to(earlier, depth)?)
 }
 

@@ -12,7 +12,7 @@ use contract::domain::confinement::Namespace;
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::mint;
 use contract::domain::limits;
-use contract::domain::pins::{self, Digests, Role, WORK_BEGAN};
+use contract::domain::pins::{self, Digests, PinRole, WORK_BEGAN};
 use contract::domain::plan::PlanTask;
 use contract::domain::policy::{Policy, PolicyAction, PolicyResource, authorize};
 use contract::domain::request::Agent;
@@ -54,7 +54,7 @@ pub(crate) struct CheckPlan {
     /// Their task in a plan.
     spec: Option<Box<PlanTask>>,
     pins: Pins,
-    source: Source,
+    source: CheckAuthor,
 }
 
 /// What is known of the files that the checks use.
@@ -64,11 +64,11 @@ enum Pins {
     /// As they were before the work began, and what it is called that began.
     Known { before: Digests, since: &'static str },
     /// Nobody looked before the work began.
-    Unknown(BTreeMap<String, Role>),
+    Unknown(BTreeMap<String, PinRole>),
 }
 
 /// Who wrote the checks.
-enum Source {
+enum CheckAuthor {
     /// The author of the run's plan. The run's policy was settled with the plan.
     Plan(Box<NewRun>),
     /// The author of the task.
@@ -79,7 +79,7 @@ enum Source {
 
 /// The results of checks, and the author of the checks.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Checked {
+pub(crate) struct CheckResults {
     pub(crate) seen: Vec<CheckSeen>,
     /// Why done is only claimed although they passed.
     pub(crate) withheld: Option<String>,
@@ -89,7 +89,7 @@ pub(crate) struct Checked {
     pub(crate) by: Option<Agent>,
 }
 
-impl Checked {
+impl CheckResults {
     /// Whether what was seen proves the task: every check was run and passed. An error if the trust in the project
     /// was revoked meanwhile.
     pub(crate) fn proves(&self, tx: &Tx<'_>, task: &Task) -> Result<bool> {
@@ -128,7 +128,7 @@ pub(crate) fn plan_for(cx: &mut Context, task: &Task) -> Result<Option<CheckPlan
             namespace: part.spec.namespace,
             spec: Some(Box::new(part.spec.clone())),
             pins: pins_of_plan(task, &part.spec, &run),
-            source: Source::Plan(Box::new(run)),
+            source: CheckAuthor::Plan(Box::new(run)),
         }));
     }
     let project = project_directory(task.project_id.as_deref());
@@ -147,7 +147,7 @@ pub(crate) fn plan_for(cx: &mut Context, task: &Task) -> Result<Option<CheckPlan
             } else {
                 Pins::Known { before: own.pinned.clone(), since: "the task was created" }
             },
-            source: Source::Task { author: own.author.clone() },
+            source: CheckAuthor::Task { author: own.author.clone() },
         }));
     }
     project.map_or(Ok(None), |project| of_project(cx, project))
@@ -160,7 +160,7 @@ fn of_project(cx: &mut Context, project: &str) -> Result<Option<CheckPlan>> {
     may_use(directory, TrustState::of(commands.as_ref(), allowed.as_ref()), allowed.as_ref())?;
     let (Some(commands), Some(trust)) = (commands, allowed) else { return Ok(None) };
     Ok(Some(CheckPlan {
-        source: Source::Project { digest: commands.digest(), trusted_by: trust.trusted_by },
+        source: CheckAuthor::Project { digest: commands.digest(), trusted_by: trust.trusted_by },
         directory: commands.directory,
         checks: commands.checks,
         pins: Pins::Known { before: trust.basis.pinned, since: "a person trusted it" },
@@ -181,7 +181,7 @@ fn pins_of_plan(task: &Task, spec: &PlanTask, run: &NewRun) -> Pins {
 }
 
 /// The paths that matter to the checks of a plan's task.
-pub fn pinnable(spec: &PlanTask, run: &NewRun) -> BTreeMap<String, Role> {
+pub fn pinnable(spec: &PlanTask, run: &NewRun) -> BTreeMap<String, PinRole> {
     let author = run.environment.as_ref();
     let path = author.and_then(|author| author.values.get("PATH")).map(String::as_str);
     pins::candidates(&spec.checks, &spec.pins, path, &run.workspace)
@@ -232,19 +232,19 @@ fn may_use(directory: &str, state: TrustState, allowed: Option<&Trust>) -> Resul
 
 /// What the task's checks showed here and now. Nothing where the task has none: then `done` is only claimed. What the
 /// project's policy forbids is not run.
-pub(crate) fn run_checks(cx: &mut Context, task: &Task) -> Result<Checked> {
+pub(crate) fn run_checks(cx: &mut Context, task: &Task) -> Result<CheckResults> {
     match plan_for(cx, task)? {
         Some(plan) => run(cx, &plan),
-        None => Ok(Checked::default()),
+        None => Ok(CheckResults::default()),
     }
 }
 
-fn run(cx: &mut Context, plan: &CheckPlan) -> Result<Checked> {
+fn run(cx: &mut Context, plan: &CheckPlan) -> Result<CheckResults> {
     let host = cx.host();
     let policy = host.policy(&plan.directory)?;
     let decision = match &plan.source {
-        Source::Plan(run) => policy::of_run(run, &policy),
-        Source::Task { author } | Source::Project { trusted_by: author, .. } => {
+        CheckAuthor::Plan(run) => policy::of_run(run, &policy),
+        CheckAuthor::Task { author } | CheckAuthor::Project { trusted_by: author, .. } => {
             policy::of_checks(author, &plan.checks, &policy)
         }
     };
@@ -265,17 +265,17 @@ fn run(cx: &mut Context, plan: &CheckPlan) -> Result<Checked> {
         spec: plan.spec.as_deref(),
     };
     let trusted = match &plan.source {
-        Source::Project { digest, .. } => Some((plan.directory.clone(), digest.clone())),
-        Source::Plan(_) | Source::Task { .. } => None,
+        CheckAuthor::Project { digest, .. } => Some((plan.directory.clone(), digest.clone())),
+        CheckAuthor::Plan(_) | CheckAuthor::Task { .. } => None,
     };
-    Ok(Checked { seen: host.run_checks(&job, &mark)?, withheld, trusted, by: None })
+    Ok(CheckResults { seen: host.run_checks(&job, &mark)?, withheld, trusted, by: None })
 }
 
 /// The same where a failed check refuses the request. The agent keeps what it has claimed meanwhile.
-pub(crate) fn passed_checks(cx: &mut Context, session: &Session, task: &Task) -> Result<Checked> {
-    let Some(plan) = plan_for(cx, task)? else { return Ok(Checked::default()) };
+pub(crate) fn passed_checks(cx: &mut Context, session: &Session, task: &Task) -> Result<CheckResults> {
+    let Some(plan) = plan_for(cx, task)? else { return Ok(CheckResults::default()) };
     let by = Some(cx.author(session)?);
-    let checked = Checked { by, ..keeping_claims(cx, &session.caller.agent, |cx| run(cx, &plan))? };
+    let checked = CheckResults { by, ..keeping_claims(cx, &session.caller.agent, |cx| run(cx, &plan))? };
     let Some(failed) = first_failed(&checked.seen) else { return Ok(checked) };
     let details = json!({
         "rule": "check_failed",

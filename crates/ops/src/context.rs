@@ -4,7 +4,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 
-use contract::continuity::brief::{Program, ProgramName};
+use contract::continuity::brief::{ProgramCommand, ProgramName};
 use contract::domain::attempt::AttemptId;
 use contract::domain::confinement::Ceiling;
 use contract::domain::environment::AuthorEnvironment;
@@ -32,13 +32,13 @@ pub struct Context {
 
 /// Where a second thread finds the store, and the epoch that it belongs to.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct StoreLocation {
     path: std::path::PathBuf,
     pub(crate) clock: SharedClock,
     epoch: i64,
 }
 
-impl Place {
+impl StoreLocation {
     pub(crate) fn open(&self) -> Result<Store> {
         let store = Store::open(&self.path, self.clock.now().at)?;
         store.stay_in_epoch(self.epoch);
@@ -99,7 +99,7 @@ pub struct Origin {
     /// The name of the person whose account this is.
     pub person: String,
     /// How a shell of the caller calls this program, for commands that are printed to agents.
-    pub program: Fact<Program>,
+    pub program: Fact<ProgramCommand>,
     /// The attempt that the call comes from, where an engine started the caller or one of its ancestors.
     pub attempt: Fact<Option<AttemptId>>,
     /// The environment, as far as it is stored with what the caller submits.
@@ -123,7 +123,7 @@ impl Default for Origin {
     fn default() -> Self {
         Self {
             person: "user".to_owned(),
-            program: fact(Program { call: "writ".to_owned(), name: ProgramName::Writ }),
+            program: fact(ProgramCommand { call: "writ".to_owned(), name: ProgramName::Writ }),
             attempt: fact(None),
             environment: fact(AuthorEnvironment::default()),
             access_token: Box::new(|| Ok(None)),
@@ -210,8 +210,8 @@ impl Context {
     }
 
     /// What a second thread needs to open the store for itself.
-    pub(crate) fn place(&self) -> Place {
-        Place {
+    pub(crate) fn place(&self) -> StoreLocation {
+        StoreLocation {
             path: self.store.path().to_owned(),
             clock: self.clock.clone(),
             epoch: self.store.seen_epoch(),

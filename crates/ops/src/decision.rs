@@ -10,7 +10,7 @@ use contract::domain::principal::{Action, Principal};
 use contract::domain::priority::Priority;
 use contract::domain::request::Agent;
 use contract::domain::time::Timestamp;
-use contract::domain::token::{NotPermitted, Secret, Token, TokenScope};
+use contract::domain::token::{NotPermitted, Token, TokenScope, TokenSecret};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -23,7 +23,7 @@ use crate::record::{About, EventWriter, stream_of};
 
 /// A person's decision for one exact action, to be used in the transaction that acts.
 #[derive(Debug)]
-pub(crate) struct Decision {
+pub(crate) struct PersonDecision {
     caller: Caller,
     action: Action,
     basis: Basis,
@@ -33,7 +33,7 @@ pub(crate) struct Decision {
 enum Basis {
     /// A person typed the action's digits.
     Person,
-    Token(Secret),
+    Token(TokenSecret),
 }
 
 /// Who may decide.
@@ -69,7 +69,7 @@ impl Context {
 
     /// A person's decision for this action. Refused if there is neither a person at a terminal who confirms it nor a
     /// token that permits it.
-    pub(crate) fn decision(&mut self, session: &Session, action: Action) -> Result<Decision> {
+    pub(crate) fn decision(&mut self, session: &Session, action: Action) -> Result<PersonDecision> {
         self.decision_by(session, Decider::PersonOrToken, action)
     }
 
@@ -78,17 +78,17 @@ impl Context {
         session: &Session,
         decider: Decider,
         action: Action,
-    ) -> Result<Decision> {
+    ) -> Result<PersonDecision> {
         let host = self.host();
         if decider == Decider::PersonOrToken
             && let Some(text) = (session.origin.access_token)()?
         {
             let secret =
-                Secret::parse(&text).ok_or_else(|| not_permitted("the token", NotPermitted::Unknown))?;
+                TokenSecret::parse(&text).ok_or_else(|| not_permitted("the token", NotPermitted::Unknown))?;
             let now = self.clock.now().at;
             let token = permitted(&self.store.read()?, &secret, now)?;
             let caller = Caller::of(&Principal::Token(token.name));
-            return Ok(Decision { caller, action, basis: Basis::Token(secret) });
+            return Ok(PersonDecision { caller, action, basis: Basis::Token(secret) });
         }
         if !action.is_confirmed_by(&host.ask_person(&action)?) {
             return Err(Error::new(ErrorCode::Denied, "the action was not confirmed, so nothing was done")
@@ -98,11 +98,11 @@ impl Context {
         let person = Agent::parse(&session.origin.person)
             .map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))?;
         let caller = Caller::of(&Principal::Person(person));
-        Ok(Decision { caller, action, basis: Basis::Person })
+        Ok(PersonDecision { caller, action, basis: Basis::Person })
     }
 }
 
-impl Decision {
+impl PersonDecision {
     /// Writes for the principal that decided `action`, which is computed in this transaction. Refused if it is not the one
     /// that was confirmed. A token must still be valid, and its use is recorded.
     pub(crate) fn act<'a, 't>(
@@ -152,7 +152,7 @@ pub(crate) fn changed() -> Error {
 }
 
 /// The token of this secret, if it may decide for a person now.
-fn permitted(tx: &Tx<'_>, secret: &Secret, now: Timestamp) -> Result<Token> {
+fn permitted(tx: &Tx<'_>, secret: &TokenSecret, now: Timestamp) -> Result<Token> {
     let Some(token) = tx.access_token(secret.id())? else {
         return Err(not_permitted("the token", NotPermitted::Unknown));
     };

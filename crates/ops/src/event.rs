@@ -7,20 +7,20 @@ pub(crate) mod target;
 
 use contract::aee::{Envelope, Type};
 use contract::continuity::EventView;
-use contract::continuity::event::{Printed, Stored, printed};
+use contract::continuity::event::{Printed, StoredEvent, printed};
 use contract::domain::limits;
 use contract::domain::priority::Priority;
 use contract::domain::time::Timestamp;
 use contract::json::{Map, Value};
-use store::{Event, EventFilter};
+use store::{EventFilter, LoggedEvent};
 
 use crate::context::Context;
 use crate::error::Result;
 
 /// An event as the agent contract shows it.
-pub fn view(event: &Event) -> EventView {
+pub fn view(event: &LoggedEvent) -> EventView {
     let record = &event.record;
-    let Printed { kind, message, metadata } = printed(&Stored {
+    let Printed { kind, message, metadata } = printed(&StoredEvent {
         kind: &record.kind,
         message: &record.message,
         payload: &record.payload,
@@ -40,7 +40,7 @@ pub fn view(event: &Event) -> EventView {
 }
 
 /// An event as the AEE envelope it is.
-pub fn envelope(event: &Event) -> Envelope {
+pub fn envelope(event: &LoggedEvent) -> Envelope {
     let record = &event.record;
     let object = |value: &Value| value.as_object().cloned();
     Envelope {
@@ -76,11 +76,11 @@ fn payload_of(payload: &Value) -> Map<String, Value> {
 }
 
 /// Everything that happened under one correlation, oldest first, in pages of the list limit.
-pub fn by_corr(cx: &mut Context, corr: &str) -> Result<Vec<Event>> {
+pub fn by_corr(cx: &mut Context, corr: &str) -> Result<Vec<LoggedEvent>> {
     let mut events = Vec::new();
     let tx = cx.store.read()?;
     loop {
-        let after_id = events.last().map_or(0, |event: &Event| event.id);
+        let after_id = events.last().map_or(0, |event: &LoggedEvent| event.id);
         let page = tx.events(&EventFilter {
             corr: Some(corr.to_owned()),
             after_id,
@@ -97,6 +97,6 @@ pub fn by_corr(cx: &mut Context, corr: &str) -> Result<Vec<Event>> {
 }
 
 /// One event by the id of its envelope.
-pub fn by_event_id(cx: &mut Context, id: &str) -> Result<Option<Event>> {
+pub fn by_event_id(cx: &mut Context, id: &str) -> Result<Option<LoggedEvent>> {
     Ok(cx.store.read()?.event_by_id(id)?)
 }

@@ -53,7 +53,7 @@ pub struct Answer {
     pub waiting: u64,
     pub streams: u64,
     /// Streams with old events that are still needed.
-    pub held: Vec<Held>,
+    pub held: Vec<RetainedStream>,
     pub held_more: u64,
     /// Where the next call goes on; nothing when all streams were looked at.
     pub next: Option<String>,
@@ -61,7 +61,7 @@ pub struct Answer {
 
 /// A stream with old events that are kept, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Held {
+pub struct RetainedStream {
     pub stream: String,
     pub by: String,
 }
@@ -69,7 +69,7 @@ pub struct Held {
 impl Answer {
     fn hold(&mut self, stream: &str, by: String) {
         if self.held.len() < HELD_MAX {
-            self.held.push(Held { stream: stream.to_owned(), by });
+            self.held.push(RetainedStream { stream: stream.to_owned(), by });
         } else {
             self.held_more += 1;
         }
@@ -85,7 +85,7 @@ impl Answer {
         self.waiting += further.waiting;
         self.streams += further.streams;
         self.held_more += further.held_more;
-        for Held { stream, by } in further.held {
+        for RetainedStream { stream, by } in further.held {
             if self.held.last().is_none_or(|last| last.stream != stream) {
                 self.hold(&stream, by);
             }

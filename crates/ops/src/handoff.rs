@@ -7,7 +7,7 @@ pub mod import;
 mod read;
 mod unpack;
 
-use contract::operator::handoff::bundle::Fault;
+use contract::operator::handoff::bundle::BundleFault;
 use contract::operator::{Code, Tripwire};
 use contract::verdict::Verdict;
 use serde_json::Value;
@@ -43,7 +43,7 @@ fn is_deny(tripwire: &Tripwire) -> bool {
 }
 
 /// A fault of a bundle as a refusal of the operator contract, with its path.
-fn faulty(fault: &Fault) -> Error {
+fn faulty(fault: &BundleFault) -> Error {
     let mut refusal = verdict(fault.code, fault.rule, format!("{}: {}", fault.path, fault.message));
     refusal.details.kind = "handoff".to_owned();
     refusal.details.path = Some(fault.path.clone());

@@ -82,9 +82,9 @@ pub trait WorkspaceFiles {
     fn snapshots(&self, root: &str, each: &[&[Scope]]) -> Vec<Snapshot>;
     /// Looks at the whole workspace before a worker begins and keeps it under a name, unless one is kept there. Returns
     /// the digests of the files in the scopes.
-    fn begin_watch(&self, root: &str, name: &str, watched: &Watched) -> Snapshot;
+    fn begin_watch(&self, root: &str, name: &str, watched: &WatchedScopes) -> Snapshot;
     /// Looks at the workspace again, by the rules of the look that was kept.
-    fn end_watch(&self, root: &str, name: &str, watched: &Watched) -> WatchEnd;
+    fn end_watch(&self, root: &str, name: &str, watched: &WatchedScopes) -> WatchEnd;
     /// Removes what was kept under a name.
     fn forget_watch(&self, root: &str, name: &str);
     /// Digests of the files and directories at these paths, seen from the root; `contract::domain::pins` says what
@@ -325,7 +325,7 @@ pub struct WorktreeLeftover {
 
 /// What is looked at while a worker works, whatever the workspace ignores.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Watched {
+pub struct WatchedScopes {
     pub scopes: Vec<Scope>,
     pub forbidden: Vec<Scope>,
     /// Not looked at.

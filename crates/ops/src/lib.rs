@@ -59,7 +59,7 @@ pub use error::{Error, Result};
 pub use host::Host;
 pub use once::Reply;
 pub use record::scrubbed;
-pub use store::{Event, Fault, Tip, Verification, files_of, is_store, names_of};
+pub use store::{LoggedEvent, StoreFault, Tip, Verification, files_of, is_store, names_of};
 
 /// Where the key of a store is.
 pub fn key_file(store: &std::path::Path) -> std::path::PathBuf {

@@ -5,9 +5,9 @@ pub mod list;
 
 use std::time::Duration;
 
-use contract::domain::attempt::{Attempt, AttemptId, NewAttempt, Outcome};
+use contract::domain::attempt::{Attempt, AttemptId, AttemptOutcome, NewAttempt};
 use contract::domain::change::Change;
-use contract::domain::limit_window::{Admission, LimitWindow, Sighting, WaitReason, opened, resources};
+use contract::domain::limit_window::{LimitWindow, Sighting, WaitReason, WindowAdmission, opened, resources};
 use contract::domain::limits;
 use contract::domain::run::Run;
 use contract::domain::status::Status;
@@ -73,7 +73,7 @@ pub fn conflict(
     for resource in resources(executor, model) {
         let Some(window) = tx.limit_window(&resource)? else { continue };
         // Nothing is written, so it does not matter which attempt would go.
-        if let Admission::Wait(waits) = admission(&tx, &window, &window.seen.attempt_id, &now)? {
+        if let WindowAdmission::Wait(waits) = admission(&tx, &window, &window.seen.attempt_id, &now)? {
             return conflict_of(&tx, task, (window, waits), &now).map(Some);
         }
     }
@@ -90,11 +90,11 @@ pub(crate) fn admit(
     for resource in resources(&attempt.executor, attempt.model.as_deref()) {
         let Some(window) = work.tx.limit_window(&resource)? else { continue };
         match admission(work.tx, &window, &attempt.id, work.now)? {
-            Admission::Wait(waits) => {
+            WindowAdmission::Wait(waits) => {
                 let conflict = conflict_of(work.tx, &attempt.task_id, (window, waits), work.now)?;
                 return Ok(Err(Obstacle::Limit(Box::new(conflict))));
             }
-            Admission::Start(window) => {
+            WindowAdmission::Start(window) => {
                 let begun = window.resuming.as_ref().map_or(0, |resuming| resuming.begun);
                 let message = if begun == 1 {
                     format!("{resource} is tried again after its limit")
@@ -103,7 +103,7 @@ pub(crate) fn admit(
                 };
                 work.change(&about, &message, &Change::LimitWindowSet { window })?;
             }
-            Admission::Over => end(work, &about, &resource, None)?,
+            WindowAdmission::Over => end(work, &about, &resource, None)?,
         }
     }
     end_wait(work, &about, &attempt.task_id)?;
@@ -136,7 +136,7 @@ pub(crate) fn remember(
     work: &mut EventWriter<'_, '_>,
     run: &Run,
     attempt: &Attempt,
-    outcome: &Outcome,
+    outcome: &AttemptOutcome,
 ) -> Result<()> {
     let Some(limited) = &outcome.limited else { return Ok(()) };
     let known = work.tx.limit_window(&limited.resource)?;
@@ -181,14 +181,14 @@ pub(crate) fn awaited(tx: &Tx<'_>, task: &Task, now: &Now) -> Result<Option<Limi
     let Some(waiter) = tx.limit_waiter(&task.id)? else { return Ok(None) };
     let Some(window) = tx.limit_window(&waiter.resource)? else { return Ok(None) };
     let waits = match admission(tx, &window, &window.seen.attempt_id, now)? {
-        Admission::Wait(waits) => waits,
-        Admission::Start(_) | Admission::Over => WaitReason::Turn(Duration::ZERO),
+        WindowAdmission::Wait(waits) => waits,
+        WindowAdmission::Start(_) | WindowAdmission::Over => WaitReason::Turn(Duration::ZERO),
     };
     let told = window.awaited(waits, now);
     Ok(Some(LimitWait { resource: waiter.resource, until: window.reset.at, told, since: waiter.since }))
 }
 
-fn admission(tx: &Tx<'_>, window: &LimitWindow, attempt: &AttemptId, now: &Now) -> Result<Admission> {
+fn admission(tx: &Tx<'_>, window: &LimitWindow, attempt: &AttemptId, now: &Now) -> Result<WindowAdmission> {
     let probe = match &window.resuming {
         Some(resuming) => tx.attempt_state(&resuming.probe)?,
         None => None,

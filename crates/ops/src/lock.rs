@@ -7,7 +7,7 @@ pub mod list;
 pub mod release;
 pub mod renew;
 
-use contract::domain::crew::lock::{Held, admit};
+use contract::domain::crew::lock::{HeldLock, admit};
 use contract::domain::crew::token::LockToken;
 use contract::domain::time::Now;
 use schemars::JsonSchema;
@@ -23,13 +23,13 @@ use crate::error::Result;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LockView {
     #[serde(flatten)]
-    pub held: Held,
+    pub held: HeldLock,
     pub run_uuid: Option<String>,
     /// Its lease has expired. Only a watchdog sweep releases it.
     pub is_expired: bool,
 }
 
-pub(crate) fn view(held: Held, now: &Now) -> LockView {
+pub(crate) fn view(held: HeldLock, now: &Now) -> LockView {
     let is_expired = held.active && !held.lease.is_live(now);
     LockView { run_uuid: held.run_id.uuid(), held, is_expired }
 }
@@ -41,7 +41,7 @@ pub(crate) fn admitted(
     task: &str,
     token: LockToken,
     now: &Now,
-) -> Result<(i64, Vec<Held>)> {
+) -> Result<(i64, Vec<HeldLock>)> {
     let (_, task) = find_task(tx, run, &reference(task)?)?;
     let held = tx.locks_of_task(&task.id)?;
     let token = token::genuine(tx, &task.id, token)?;

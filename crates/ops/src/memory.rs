@@ -12,8 +12,8 @@ use contract::continuity::MemoryView;
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::id::{Corr, mint};
-use contract::domain::memory::draft::{Draft, checked_key, checked_place};
-use contract::domain::memory::{Memory, NewMemory, Place, Scope};
+use contract::domain::memory::draft::{MemoryDraft, checked_key, checked_place};
+use contract::domain::memory::{Memory, MemoryScope, NewMemory, Scope};
 use contract::domain::priority::Priority;
 use contract::domain::time::Timestamp;
 use schemars::JsonSchema;
@@ -42,7 +42,7 @@ pub(crate) fn global() -> Scope {
 }
 
 impl Name {
-    pub(crate) fn checked(&self) -> Result<(Place, &str)> {
+    pub(crate) fn checked(&self) -> Result<(MemoryScope, &str)> {
         let key = checked_key(&self.key)?;
         Ok((checked_place(self.scope.as_str(), self.scope_id.as_deref())?, key))
     }
@@ -68,7 +68,7 @@ impl Page {
 }
 
 /// The memory, unless it is expired.
-pub(crate) fn living(tx: &Tx<'_>, place: &Place, key: &str, now: Timestamp) -> Result<Memory> {
+pub(crate) fn living(tx: &Tx<'_>, place: &MemoryScope, key: &str, now: Timestamp) -> Result<Memory> {
     let found = tx.memory(place, key)?.filter(|memory| !memory.is_expired(now));
     found.ok_or_else(|| Error::new(ErrorCode::NotFound, "memory entry not found"))
 }
@@ -76,7 +76,7 @@ pub(crate) fn living(tx: &Tx<'_>, place: &Place, key: &str, now: Timestamp) -> R
 /// Writes a memory. Returns its event's number and what was written.
 pub(crate) fn write(
     work: &mut EventWriter<'_, '_>,
-    draft: &Draft,
+    draft: &MemoryDraft,
     corr: Option<&str>,
 ) -> Result<(i64, NewMemory)> {
     let about = about(work, &draft.place, corr)?;
@@ -98,7 +98,11 @@ pub(crate) fn write(
 
 /// Events of a memory belong to its task or project. Without a task they need a correlation: the one that is given, or
 /// a new one.
-pub(crate) fn about(work: &mut EventWriter<'_, '_>, place: &Place, corr: Option<&str>) -> Result<About> {
+pub(crate) fn about(
+    work: &mut EventWriter<'_, '_>,
+    place: &MemoryScope,
+    corr: Option<&str>,
+) -> Result<About> {
     if place.scope == Scope::Task
         && let Ok(task) = task::required(work.tx, &place.scope_id)
     {

@@ -9,7 +9,7 @@ pub mod last;
 
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::id::Id;
-use contract::domain::memory::{Place, Scope};
+use contract::domain::memory::{MemoryScope, Scope};
 use contract::domain::run::{Run, RunId};
 use contract::domain::task::Task;
 use contract::domain::workspace;
@@ -84,9 +84,9 @@ impl Context {
     }
 
     /// The place of a memory, with the task it belongs to under its id.
-    pub(crate) fn memory_place(&mut self, session: &Session, place: Place) -> Result<Place> {
+    pub(crate) fn memory_place(&mut self, session: &Session, place: MemoryScope) -> Result<MemoryScope> {
         Ok(match place.scope {
-            Scope::Task => Place { scope_id: self.any_task_id(session, &place.scope_id)?, ..place },
+            Scope::Task => MemoryScope { scope_id: self.any_task_id(session, &place.scope_id)?, ..place },
             Scope::Global | Scope::Project | Scope::Agent => place,
         })
     }

@@ -5,4 +5,4 @@ mod program;
 mod sending;
 pub mod step;
 
-pub use program::Program;
+pub use program::OrchestratorProgram;

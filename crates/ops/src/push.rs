@@ -12,14 +12,14 @@ use contract::domain::task::Task;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::checking::Checked as Proof;
+use crate::checking::CheckResults as Proof;
 use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::once::Reply;
 use crate::record::{About, EventBody, EventWriter};
 use crate::verb::{Function, Surface, Verb};
 use crate::{memory, task};
-use checked::{Checked, File, Note};
+use checked::{CheckedPush, PushedFile, PushedNote};
 pub use request::Request;
 
 pub struct Push;
@@ -78,7 +78,7 @@ pub struct Moved {
 
 pub fn push(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let task_id = request.push.task_id().map(|task| cx.any_task_id(session, task)).transpose()?;
-    let mut checked = Checked::of(&request.push, task_id.as_deref())?;
+    let mut checked = CheckedPush::of(&request.push, task_id.as_deref())?;
     for draft in &mut checked.memories {
         draft.place = cx.memory_place(session, draft.place.clone())?;
     }
@@ -93,7 +93,7 @@ pub fn push(cx: &mut Context, session: &Session, request: &Request) -> Result<Re
     cx.once(session, Push::NAME, request, |work| Ok(Answer { ignored, ..write(work, &checked, &proof)? }))
 }
 
-fn write(work: &mut EventWriter<'_, '_>, checked: &Checked<'_>, proof: &Proof) -> Result<Answer> {
+fn write(work: &mut EventWriter<'_, '_>, checked: &CheckedPush<'_>, proof: &Proof) -> Result<Answer> {
     let mut task = checked.task(work.tx)?;
     let corr = match &checked.task_id {
         Some(id) => id.to_string(),
@@ -122,7 +122,7 @@ fn write(work: &mut EventWriter<'_, '_>, checked: &Checked<'_>, proof: &Proof) -
 /// An event belongs to its task, or else to the project of its agent's focus. It may name a task that does not exist.
 fn about(
     work: &mut EventWriter<'_, '_>,
-    checked: &Checked<'_>,
+    checked: &CheckedPush<'_>,
     task: Option<&Task>,
     corr: &str,
 ) -> Result<About> {
@@ -135,14 +135,14 @@ fn about(
     Ok(About { task_id: checked.task_id.clone(), ..about })
 }
 
-fn say(work: &mut EventWriter<'_, '_>, about: &About, note: &Note<'_>) -> Result<i64> {
+fn say(work: &mut EventWriter<'_, '_>, about: &About, note: &PushedNote<'_>) -> Result<i64> {
     let mut says = EventBody::event(note.kind, note.message, note.metadata.clone());
     // The kind is the agent's own word, so the intent names the agent and not writ.
     says.intent = agents_intent(note.kind);
     work.say(about, says)
 }
 
-fn add(work: &mut EventWriter<'_, '_>, task: &Task, file: &File) -> Result<Added> {
+fn add(work: &mut EventWriter<'_, '_>, task: &Task, file: &PushedFile) -> Result<Added> {
     let artifact = NewArtifact {
         id: mint(work.ids, work.now.at),
         task_id: task.id.clone(),

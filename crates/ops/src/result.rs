@@ -23,10 +23,10 @@ use crate::crew::denial::{denied, deny, refused};
 use crate::crew::ledger_state::LedgerState;
 use crate::crew::token;
 use crate::error::Result;
-use crate::host::{HostView, WatchEnd, Watched};
+use crate::host::{HostView, WatchEnd, WatchedScopes};
 
 /// A result that answers an open assignment by its current holder.
-pub struct Judged {
+pub struct JudgedResult {
     pub result: SubagentResult,
     pub issued: AssignmentRow,
     pub workspace: String,
@@ -44,7 +44,7 @@ pub struct Observation {
     /// Why done is only claimed although they passed.
     pub withheld: Option<String>,
     /// The workspace as it is now, and what was watched there.
-    pub workspace: Option<(WatchEnd, Watched)>,
+    pub workspace: Option<(WatchEnd, WatchedScopes)>,
     /// The workspace, where it was looked at.
     pub root: Option<String>,
     /// When the result arrived, before the checks ran; now if it was not observed.
@@ -52,7 +52,7 @@ pub struct Observation {
 }
 
 /// Judges a result without changing anything, so that checks run only for a result that may be accepted.
-pub fn judge(cx: &mut Context, sent: &Sent<'_>) -> Result<Judged> {
+pub fn judge(cx: &mut Context, sent: &Sent<'_>) -> Result<JudgedResult> {
     let now = cx.clock.now();
     cx.read_viewing(|tx, view| judged(tx, &state_of(tx, sent)?, sent, &now, view))
 }
@@ -117,7 +117,7 @@ pub(crate) fn judged(
     sent: &Sent<'_>,
     now: &Now,
     view: &HostView,
-) -> Result<Judged> {
+) -> Result<JudgedResult> {
     let document = sent.document;
     let reference = document["task_id"].as_str().and_then(TaskRef::parse);
     let reference = reference.ok_or_else(|| deny(Code::SchemaInvalid, "task_id", "names no task"))?;
@@ -154,5 +154,5 @@ pub(crate) fn judged(
     let claimed = result.changes.iter().filter_map(|change| real(&change.resource).ok());
     let claimed = claimed.filter(|scope| Some(scope) != worklog.as_ref());
     let claimed = claimed.map(|scope| scope.to_string()).collect();
-    Ok(Judged { result, issued, workspace: root.clone(), arrived: now.clone(), claimed, reference })
+    Ok(JudgedResult { result, issued, workspace: root.clone(), arrived: now.clone(), claimed, reference })
 }

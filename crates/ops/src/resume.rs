@@ -6,7 +6,7 @@ pub mod peek;
 pub(crate) mod situation;
 
 use contract::continuity::EventView;
-use contract::continuity::brief::{Brief, Program, compose};
+use contract::continuity::brief::{Brief, ProgramCommand, compose};
 use contract::continuity::focus::FocusRule;
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
@@ -19,7 +19,7 @@ use contract::domain::time::{Now, Timestamp};
 use contract::domain::workspace;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::{AgentState, Event};
+use store::{AgentState, LoggedEvent};
 
 use crate::context::{Context, Session};
 use crate::error::{Error, Result};
@@ -27,8 +27,8 @@ use crate::event;
 use crate::once::Reply;
 use crate::record::{About, EventWriter, stream_of};
 use crate::verb::{Function, Surface, Verb};
-use focus::{Asked, Chosen};
-use situation::{Extent, Place};
+use focus::{Chosen, FocusRequest};
+use situation::{SituationExtent, Viewpoint};
 
 pub struct Resume;
 
@@ -90,7 +90,7 @@ pub struct ClaimView {
 }
 
 /// The request, checked and with its defaults.
-struct Wanted<'r> {
+struct ResumeOptions<'r> {
     project_dir: Option<String>,
     limit: usize,
     focus: Option<&'r str>,
@@ -98,7 +98,7 @@ struct Wanted<'r> {
     only_task: Option<&'r str>,
 }
 
-impl Wanted<'_> {
+impl ResumeOptions<'_> {
     /// The project that was named, or else the one the agent was in.
     fn project(&self, tx: &store::Tx<'_>, agent: &Agent) -> Result<Option<String>> {
         if self.project_dir.is_some() {
@@ -109,7 +109,7 @@ impl Wanted<'_> {
 }
 
 impl Request {
-    fn wanted(&self) -> Result<Wanted<'_>> {
+    fn wanted(&self) -> Result<ResumeOptions<'_>> {
         let project_dir = self.project_dir.as_deref().filter(|dir| !dir.is_empty()).map(workspace::id);
         if let Some(project) = &project_dir {
             crate::task::create::check_project(project)?;
@@ -127,7 +127,7 @@ impl Request {
                     Error::field(ErrorCode::InvalidInput, "budget", &problem)
                 })?,
         };
-        Ok(Wanted {
+        Ok(ResumeOptions {
             project_dir,
             limit: usize::try_from(limit).unwrap_or(1),
             focus: self.focus.as_deref().filter(|id| !id.is_empty()),
@@ -152,19 +152,19 @@ pub fn resume(cx: &mut Context, session: &Session, request: &Request) -> Result<
 fn show_task(
     work: &mut EventWriter<'_, '_>,
     id: &str,
-    wanted: &Wanted<'_>,
-    program: &Program,
+    wanted: &ResumeOptions<'_>,
+    program: &ProgramCommand,
 ) -> Result<Answer> {
     let agent = work.caller.agent.clone();
     let task = crate::task::required(work.tx, id)?;
     let project = task.project_id.clone().or_else(|| wanted.project_dir.clone());
-    let place = Place {
+    let place = Viewpoint {
         agent: &agent,
         project: project.as_deref(),
         program,
         now: work.now,
         as_of: None,
-        extent: Extent::TaskOnly,
+        extent: SituationExtent::TaskOnly,
     };
     let composed = compose(&situation::gather((work.tx, work.view), &place, Some(&task))?, wanted.budget);
     let cursor = work.tx.cursor(agent.as_str(), project.as_deref())?;
@@ -185,7 +185,11 @@ fn show_task(
 }
 
 /// Chooses a task, claims it, and tells the agent about it.
-fn take_task(work: &mut EventWriter<'_, '_>, wanted: &Wanted<'_>, program: &Program) -> Result<Answer> {
+fn take_task(
+    work: &mut EventWriter<'_, '_>,
+    wanted: &ResumeOptions<'_>,
+    program: &ProgramCommand,
+) -> Result<Answer> {
     let agent = work.caller.agent.clone();
     if let Some(project) = &wanted.project_dir {
         ensure_project(work, project)?;
@@ -193,7 +197,7 @@ fn take_task(work: &mut EventWriter<'_, '_>, wanted: &Wanted<'_>, program: &Prog
     let project = wanted.project(work.tx, &agent)?;
     orphans::end(work, project.as_deref())?;
     let found = find(work.tx, work.now, (&agent, project), wanted, &[])?;
-    let Found { known, project, old_cursor, deltas, chosen: Chosen { mut task, rule } } = found;
+    let ResumePoint { known, project, old_cursor, deltas, chosen: Chosen { mut task, rule } } = found;
     if let Some(task) = &mut task {
         // A requested task may belong to another project, where orphans were not released.
         orphans::end_claim(work, task)?;
@@ -204,13 +208,13 @@ fn take_task(work: &mut EventWriter<'_, '_>, wanted: &Wanted<'_>, program: &Prog
     crate::agent::turn_to(work, task.as_ref().map(|task| &task.id))?;
     turn_focus(work, known.as_ref(), project.as_deref(), task.as_ref())?;
     work.tx.advance_cursor(agent.as_str(), project.as_deref(), new_cursor, work.now.at)?;
-    let place = Place {
+    let place = Viewpoint {
         agent: &agent,
         project: project.as_deref(),
         program,
         now: work.now,
         as_of: None,
-        extent: Extent::Project,
+        extent: SituationExtent::Project,
     };
     let composed = compose(&situation::gather((work.tx, work.view), &place, task.as_ref())?, wanted.budget);
     let handed: Vec<i64> = composed.brief.relevant_memory.iter().map(|memory| memory.id).collect();
@@ -258,11 +262,11 @@ fn turn_focus(
 }
 
 /// Where an agent is: what it knew, what has happened since, and its next task.
-struct Found {
+struct ResumePoint {
     known: Option<AgentState>,
     project: Option<String>,
     old_cursor: i64,
-    deltas: Vec<Event>,
+    deltas: Vec<LoggedEvent>,
     chosen: Chosen,
 }
 
@@ -270,20 +274,20 @@ fn find(
     tx: &store::Tx<'_>,
     now: &Now,
     (agent, project): (&Agent, Option<String>),
-    wanted: &Wanted<'_>,
+    wanted: &ResumeOptions<'_>,
     orphans: &[Task],
-) -> Result<Found> {
+) -> Result<ResumePoint> {
     let known = tx.agent(agent.as_str())?;
     let old_cursor = tx.cursor(agent.as_str(), project.as_deref())?;
     let deltas = bounded(tx.events_since(old_cursor, project.as_deref(), wanted.limit)?);
     let current = known.as_ref().and_then(|state| state.focus_task_id.as_deref());
-    let asked = Asked { agent, project: project.as_deref(), named: wanted.focus, current, orphans };
+    let asked = FocusRequest { agent, project: project.as_deref(), named: wanted.focus, current, orphans };
     let chosen = focus::choose(tx, now, &asked, &deltas)?;
-    Ok(Found { known, project, old_cursor, deltas, chosen })
+    Ok(ResumePoint { known, project, old_cursor, deltas, chosen })
 }
 
 /// As many as fit into one answer; the others come with the next.
-fn bounded(mut deltas: Vec<Event>) -> Vec<Event> {
+fn bounded(mut deltas: Vec<LoggedEvent>) -> Vec<LoggedEvent> {
     let mut bytes = 0;
     let fitting = deltas.iter().take_while(|event| {
         bytes += event.record.message.len() + event.record.payload.to_string().len();

@@ -12,7 +12,7 @@ use contract::domain::attempt::{Attempt, AttemptId};
 use contract::domain::code::ErrorCode;
 use contract::domain::confinement::GitUse;
 use contract::domain::limits;
-use contract::domain::rollback::{Covered, Direction, FileResult, FileStatus, NotCovered, covered};
+use contract::domain::rollback::{Direction, FileResult, FileStatus, NotCovered, RollbackCover, covered};
 use contract::domain::run::Run;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
@@ -28,15 +28,15 @@ pub(crate) use journal::record;
 pub(crate) use locks::refuse_meanwhile;
 
 /// A task, and the attempts that are rolled back or redone.
-pub(crate) struct Subject {
+pub(crate) struct RollbackSubject {
     pub(crate) run: Run,
     pub(crate) task: Task,
     /// Newest first.
     pub(crate) attempts: Vec<Attempt>,
-    pub(crate) covered: Covered,
+    pub(crate) covered: RollbackCover,
 }
 
-impl Subject {
+impl RollbackSubject {
     /// The current subject, and the time since which no attempt worked on it.
     fn look(cx: &mut Context, id: &str, direction: Direction) -> Result<(Self, Option<Timestamp>)> {
         let now = cx.clock.now();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contract::continuity::brief::Counts;
+use contract::continuity::brief::TaskCounts;
 use contract::domain::code::ErrorCode;
 use contract::domain::epoch::Halt;
 use contract::domain::event_kind::VYBE_IMPORTED;
@@ -98,7 +98,7 @@ pub struct Database {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CountsView {
     /// Tasks by state.
-    pub tasks: Counts,
+    pub tasks: TaskCounts,
     pub events: i64,
     pub memory: i64,
     pub agents: i64,
@@ -258,7 +258,7 @@ fn around(path: &str, installation: Installation) -> Answer {
 
 fn counts(tx: &Tx<'_>, at: Timestamp) -> Result<CountsView> {
     let found = tx.counts(at, before(at, ACTIVE))?;
-    let mut states = Counts::default();
+    let mut states = TaskCounts::default();
     found.tasks.iter().for_each(|(status, tasks)| states.add(*status, *tasks));
     let total = found.tasks.iter().map(|(_, tasks)| tasks).sum();
     Ok(CountsView {

@@ -27,9 +27,9 @@ use contract::domain::task::{Command, Task, TaskId, apply, decide, not_held_by_a
 use contract::domain::text::counted;
 use contract::secrets;
 use serde_json::json;
-use store::{Event, EventFilter, Tx};
+use store::{EventFilter, LoggedEvent, Tx};
 
-use crate::checking::{self, Checked};
+use crate::checking::{self, CheckResults};
 use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::record::{About, EventBody, EventWriter};
@@ -196,9 +196,14 @@ pub(crate) fn hold_what_was_started(work: &mut EventWriter<'_, '_>, task: &mut T
 
 /// What the task's checks show before it is moved to `to`. Nothing is run for a repeated request, for another state
 /// than done, or where the move would be refused anyway. Checks that fail are an error.
-pub(crate) fn checks_before(cx: &mut Context, session: &Session, id: &str, to: Status) -> Result<Checked> {
+pub(crate) fn checks_before(
+    cx: &mut Context,
+    session: &Session,
+    id: &str,
+    to: Status,
+) -> Result<CheckResults> {
     if to != Status::Done || cx.was_answered(session)? {
-        return Ok(Checked::default());
+        return Ok(CheckResults::default());
     }
     let task = judged(cx, session, id)?;
     checking::passed_checks(cx, session, &task)
@@ -229,7 +234,7 @@ pub(crate) fn checks_seen(tx: &Tx<'_>, task: &Task) -> Result<Vec<CheckSeen>> {
 }
 
 /// The last event of these kinds that writ itself wrote about a task.
-pub(crate) fn last_of(tx: &Tx<'_>, task: &TaskId, kinds: &[&str]) -> Result<Option<Event>> {
+pub(crate) fn last_of(tx: &Tx<'_>, task: &TaskId, kinds: &[&str]) -> Result<Option<LoggedEvent>> {
     let filter = EventFilter {
         task_id: Some(task.to_string()),
         kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),

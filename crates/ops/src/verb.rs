@@ -11,7 +11,7 @@ use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 
-/// One thing the product can do. Every door calls it through this trait, or through [`Entry`] where it knows only
+/// One thing the product can do. Every door calls it through this trait, or through [`VerbEntry`] where it knows only
 /// the name.
 pub trait Verb: Sized {
     /// `<thing>.<verb>`. Stored with every answer that a retry gets again, so it never changes.
@@ -134,7 +134,7 @@ pub(crate) fn key_required(name: &str) -> Error {
 }
 
 /// A verb as doors see it that know only its name: requests and answers are JSON.
-pub struct Entry {
+pub struct VerbEntry {
     pub name: &'static str,
     pub command: &'static str,
     pub summary: &'static str,
@@ -148,7 +148,7 @@ pub struct Entry {
     pub answer_schema: fn() -> Value,
 }
 
-impl Entry {
+impl VerbEntry {
     pub(crate) const fn of<V: Verb>() -> Self {
         Self {
             name: V::NAME,

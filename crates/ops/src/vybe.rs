@@ -21,7 +21,7 @@ use crate::once::Reply;
 use crate::record::EventBody;
 use crate::verb::{Function, Surface, Verb};
 use carry::Carrier;
-pub use report::{Carried, Report};
+pub use report::{ImportedRows, VybeImportReport};
 
 pub struct ImportVybe;
 
@@ -44,7 +44,7 @@ pub struct Request {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    pub report: Report,
+    pub report: VybeImportReport,
     /// Under which it was imported: the same id imports nothing twice.
     pub request_id: String,
 }

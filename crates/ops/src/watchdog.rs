@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use contract::domain::crew::Ended;
-use contract::domain::crew::lock::{ENGINE_GONE, Held};
+use contract::domain::crew::lock::{ENGINE_GONE, HeldLock};
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::limits;
 use contract::domain::run::{DocumentKind, RunId};
 use contract::domain::status::Status;
 use contract::json::Map;
-use contract::operator::watchdog::{Liveness, liveness};
+use contract::operator::watchdog::{HeartbeatState, liveness};
 use contract::operator::{Blocker, Code, Delta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -117,7 +117,7 @@ pub fn tick(cx: &mut Context, caller: &Caller) -> Result<Answer> {
     drop(tx);
     let host = cx.host();
     // Engines that are or may be alive keep their locks, so their runs need not be read.
-    let may_be_swept = |lock: &Held| {
+    let may_be_swept = |lock: &HeldLock| {
         lock.holder.as_ref().is_none_or(|holder| host.liveness(holder) == crate::run::Liveness::Dead)
     };
     let runs: BTreeSet<RunId> = expired.into_iter().filter(may_be_swept).map(|lock| lock.run_id).collect();
@@ -150,7 +150,7 @@ pub(crate) fn sweep_run(
 }
 
 /// Releases an expired lock. An engine's lock stays until nothing of the engine is left.
-fn release(work: &mut EventWriter<'_, '_>, lock: &Held, answer: &mut Answer) -> Result<()> {
+fn release(work: &mut EventWriter<'_, '_>, lock: &HeldLock, answer: &mut Answer) -> Result<()> {
     let facts = json!({
         "run_id": lock.run_id.uuid(), "task_id": lock.reference, "token": lock.token, "resource": lock.scope,
     });
@@ -175,7 +175,7 @@ fn release(work: &mut EventWriter<'_, '_>, lock: &Held, answer: &mut Answer) -> 
     Ok(())
 }
 
-fn expired(held: &[Held], work: &EventWriter<'_, '_>) -> Option<Held> {
+fn expired(held: &[HeldLock], work: &EventWriter<'_, '_>) -> Option<HeldLock> {
     held.iter().find(|lock| !lock.lease.is_live(work.now)).cloned()
 }
 
@@ -184,7 +184,7 @@ fn watch(
     work: &mut EventWriter<'_, '_>,
     state: &mut LedgerState,
     name: &TaskRef,
-    held: &[Held],
+    held: &[HeldLock],
     answer: &mut Answer,
 ) -> Result<()> {
     let run_id = state.run_uuid()?;
@@ -203,12 +203,12 @@ fn watch(
         }
         (None, Some(heard)) => {
             match liveness(work.now.at, heard, timeout.map_or(Duration::MAX, Duration::from_secs)) {
-                Liveness::Live { .. } => return Ok(()),
-                Liveness::InFuture => {
+                HeartbeatState::Live { .. } => return Ok(()),
+                HeartbeatState::InFuture => {
                     answer.problems.push(problem("heartbeat_in_future", "its heartbeat is ahead of now"));
                     return Ok(());
                 }
-                Liveness::TimedOut { age } => age,
+                HeartbeatState::TimedOut { age } => age,
             }
         }
     };
@@ -221,7 +221,7 @@ fn block(
     work: &mut EventWriter<'_, '_>,
     state: &mut LedgerState,
     name: &TaskRef,
-    held: &[Held],
+    held: &[HeldLock],
     age: Duration,
 ) -> Result<Value> {
     let row = &state.ledger.rows[name];

@@ -21,7 +21,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::door::{Connection, Door, REQUEST_TIMEOUT};
-use crate::reader::Reader;
+use crate::reader::StoreReader;
 use crate::status::refuse;
 
 /// The header with the id under which a retry is recognized.
@@ -33,7 +33,7 @@ const GRACE: Duration = Duration::from_secs(5);
 pub struct Server {
     runtime: tokio::runtime::Runtime,
     listener: TcpListener,
-    reader: Reader,
+    reader: StoreReader,
     pub address: SocketAddr,
 }
 
@@ -42,7 +42,7 @@ pub fn bind(address: SocketAddr, open: impl FnOnce() -> Result<Context> + Send +
     let io =
         |error: std::io::Error| Error::new(ErrorCode::Io, format!("could not listen on {address}: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(io)?;
-    let reader = Reader::start(open)?;
+    let reader = StoreReader::start(open)?;
     let listener = runtime.block_on(TcpListener::bind(address)).map_err(io)?;
     let address = listener.local_addr().map_err(io)?;
     Ok(Server { runtime, listener, reader, address })
@@ -75,11 +75,11 @@ impl Server {
 
 /// Whatever answers the requests of a door.
 pub(crate) trait Answers: Clone + Send + Sync + 'static {
-    fn ask(&self, call: Call) -> impl Future<Output = Result<Value>> + Send;
+    fn ask(&self, call: HttpCall) -> impl Future<Output = Result<Value>> + Send;
 }
 
 /// One request.
-pub(crate) struct Call {
+pub(crate) struct HttpCall {
     pub(crate) operation: String,
     pub(crate) request: Value,
     /// Under which a retry of the request is recognized.
@@ -199,7 +199,7 @@ async fn call<A: Answers>(
         }
     };
     let request_id = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
-    match answers.ask(Call { operation, request, request_id }).await {
+    match answers.ask(HttpCall { operation, request, request_id }).await {
         Ok(data) => Json(json!({"data": data})).into_response(),
         Err(error) => refuse(&error),
     }

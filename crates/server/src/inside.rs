@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use crate::door::{Connection, Door};
-use crate::http::{Answers, Call, routes};
+use crate::http::{Answers, HttpCall, routes};
 
 /// Calls that are worked on at a time, over all doors of a process; more wait.
 const CALLS_MAX: usize = 64;
@@ -22,21 +22,21 @@ const CLOSING_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// A request from inside.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub struct InsideRequest {
     pub operation: String,
     pub request: Value,
     pub request_id: Option<String>,
 }
 
 /// The work for one request. It runs on a thread of its own.
-pub struct Job {
+pub struct InsideJob {
     pub work: Box<dyn FnOnce() -> Result<Value> + Send>,
     /// Called when the caller has gone away.
     pub abandon: Box<dyn Fn() + Send + Sync>,
 }
 
 /// All doors of a process. One thread serves them.
-pub struct Doors {
+pub struct TaskDoorServer {
     runtime: Handle,
     /// The thread ends when this is dropped.
     _thread: oneshot::Sender<()>,
@@ -67,7 +67,7 @@ struct Abandon {
     abandon: Box<dyn Fn() + Send + Sync>,
 }
 
-impl Doors {
+impl TaskDoorServer {
     pub fn new() -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .max_blocking_threads(CALLS_MAX)
@@ -89,14 +89,14 @@ impl Doors {
         &self,
         listener: UnixListener,
         owner: u32,
-        answer: impl Fn(Asked) -> Job + Send + Sync + 'static,
+        answer: impl Fn(InsideRequest) -> InsideJob + Send + Sync + 'static,
     ) -> io::Result<OpenDoor> {
         listener.set_nonblocking(true)?;
         let entered = self.runtime.enter();
         let listener = tokio::net::UnixListener::from_std(listener)?;
         drop(entered);
         let calls = Arc::new(Calls::default());
-        let inside = Inside { answer: Arc::new(answer), calls: calls.clone() };
+        let inside = InsideDoor { answer: Arc::new(answer), calls: calls.clone() };
         let app = routes(inside, owner, 0).into_make_service_with_connect_info::<Connection>();
         let serving = self.runtime.spawn(async move {
             // It ends when it is aborted.
@@ -114,14 +114,14 @@ impl Drop for OpenDoor {
 }
 
 #[derive(Clone)]
-struct Inside {
-    answer: Arc<dyn Fn(Asked) -> Job + Send + Sync>,
+struct InsideDoor {
+    answer: Arc<dyn Fn(InsideRequest) -> InsideJob + Send + Sync>,
     calls: Arc<Calls>,
 }
 
-impl Answers for Inside {
-    async fn ask(&self, Call { operation, request, request_id }: Call) -> Result<Value> {
-        let Job { work, abandon } = (self.answer)(Asked { operation, request, request_id });
+impl Answers for InsideDoor {
+    async fn ask(&self, HttpCall { operation, request, request_id }: HttpCall) -> Result<Value> {
+        let InsideJob { work, abandon } = (self.answer)(InsideRequest { operation, request, request_id });
         let Some(under_way) = self.calls.begin(abandon) else {
             return Err(Error::new(ErrorCode::Denied, "the task of this sandbox has ended"));
         };

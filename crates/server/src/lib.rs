@@ -9,4 +9,4 @@ mod reader;
 mod status;
 
 pub use http::{REQUEST_ID, Server, bind};
-pub use inside::{Asked, Doors, Job, OpenDoor};
+pub use inside::{InsideJob, InsideRequest, OpenDoor, TaskDoorServer};

@@ -9,12 +9,12 @@ use ops::verb::Effect;
 use ops::{Context, Error, Result, Session};
 use tokio::sync::oneshot;
 
-use crate::http::{Answers, Call};
+use crate::http::{Answers, HttpCall};
 
 /// Requests that may wait for the store; more are refused as busy.
 const WAITING_MAX: usize = 256;
 
-struct Asked {
+struct ReadRequest {
     operation: String,
     request: Value,
     answer: oneshot::Sender<Result<Value>>,
@@ -22,14 +22,14 @@ struct Asked {
 
 /// A cheap handle to the thread. The thread ends when the last handle is gone.
 #[derive(Clone)]
-pub(crate) struct Reader {
-    asked: mpsc::SyncSender<Asked>,
+pub(crate) struct StoreReader {
+    asked: mpsc::SyncSender<ReadRequest>,
 }
 
-impl Reader {
+impl StoreReader {
     /// `open` runs on the new thread, because a store belongs to one thread.
     pub(crate) fn start(open: impl FnOnce() -> Result<Context> + Send + 'static) -> Result<Self> {
-        let (asked, questions) = mpsc::sync_channel::<Asked>(WAITING_MAX);
+        let (asked, questions) = mpsc::sync_channel::<ReadRequest>(WAITING_MAX);
         let (opened, open_result) = mpsc::channel();
         let body = move || match open() {
             Ok(mut cx) => {
@@ -50,11 +50,11 @@ impl Reader {
     }
 }
 
-impl Answers for Reader {
-    async fn ask(&self, Call { operation, request, .. }: Call) -> Result<Value> {
+impl Answers for StoreReader {
+    async fn ask(&self, HttpCall { operation, request, .. }: HttpCall) -> Result<Value> {
         let (answer, answered) = oneshot::channel();
         let busy = || Error::new(ErrorCode::Busy, "too many requests are waiting for the store");
-        self.asked.try_send(Asked { operation, request, answer }).map_err(|_| busy())?;
+        self.asked.try_send(ReadRequest { operation, request, answer }).map_err(|_| busy())?;
         answered.await.map_err(|_| Error::new(ErrorCode::Bug, "the store's thread has ended"))?
     }
 }

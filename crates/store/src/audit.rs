@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::Tx;
 use crate::error::{Error, Result};
 use crate::events;
-use walk::Walk;
+use walk::AuditWalk;
 pub(crate) use walk::anchor_noted_by;
 
 /// Faults listed of each kind; further ones are only counted. A longer list would not help a reader.
@@ -45,7 +45,7 @@ pub struct Head {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Fault {
+pub struct StoreFault {
     pub stream: String,
     pub seq: i64,
     /// Set if the fault concerns one event.
@@ -56,7 +56,7 @@ pub struct Fault {
 
 /// How much a verification looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Depth {
+pub enum AuditDepth {
     /// The chain, and whether its ends are sealed.
     Chain,
     /// Also the whole file, the schema and every table.
@@ -72,9 +72,9 @@ pub struct Verification {
     /// Tables, indexes, triggers and views that are not those of a new store.
     pub schema: Vec<String>,
     /// Rows that were changed.
-    pub integrity: Vec<Fault>,
+    pub integrity: Vec<StoreFault>,
     /// Rows that are missing.
-    pub completeness: Vec<Fault>,
+    pub completeness: Vec<StoreFault>,
     /// Rows beside the log that do not match the seal, and a fencing counter that is behind.
     pub tables: Vec<String>,
     /// Why the seal was not checked; `None` if it was.
@@ -93,7 +93,7 @@ impl Verification {
         named.iter().all(|faults| faults.is_empty()) && log.iter().all(|faults| faults.is_empty())
     }
 
-    fn changed(&mut self, fault: Fault) {
+    fn changed(&mut self, fault: StoreFault) {
         self.omitted += push(&mut self.integrity, fault);
     }
 
@@ -106,12 +106,12 @@ impl Verification {
     }
 
     fn missing(&mut self, stream: &str, seq: i64, message: String) {
-        let fault = Fault { stream: stream.to_owned(), seq, event_id: None, message };
+        let fault = StoreFault { stream: stream.to_owned(), seq, event_id: None, message };
         self.omitted += push(&mut self.completeness, fault);
     }
 }
 
-fn push(faults: &mut Vec<Fault>, fault: Fault) -> usize {
+fn push(faults: &mut Vec<StoreFault>, fault: StoreFault) -> usize {
     let full = faults.len() == FAULTS_MAX;
     if !full {
         faults.push(fault);
@@ -144,13 +144,13 @@ impl Tx<'_> {
 
     /// Checks the whole store. With an earlier tip, also checks that no event it names is missing.
     pub fn verify(&self, earlier: Option<&Tip>) -> Result<Verification> {
-        self.verify_to(earlier, Depth::Full)
+        self.verify_to(earlier, AuditDepth::Full)
     }
 
     /// Walks every stream, and looks at the rest as deep as asked.
-    pub fn verify_to(&self, earlier: Option<&Tip>, depth: Depth) -> Result<Verification> {
+    pub fn verify_to(&self, earlier: Option<&Tip>, depth: AuditDepth) -> Result<Verification> {
         let mut found = Verification::default();
-        if depth == Depth::Full {
+        if depth == AuditDepth::Full {
             found.damage = self.damage(FAULTS_MAX)?;
             self.part(&mut found, Tx::verify_schema)?;
             self.part(&mut found, Tx::verify_sequences)?;
@@ -188,14 +188,14 @@ impl Tx<'_> {
         let mut accounted = 0;
         for (stream, known) in &heads {
             let promised = earlier.and_then(|tip| tip.streams.get(stream));
-            let walk = Walk::new(stream, known, promised, ever, found);
+            let walk = AuditWalk::new(stream, known, promised, ever, found);
             accounted += self.walk(&Value::from(stream.clone()), walk)?;
         }
         let nothing = HeadRow::missing();
         for stream in self.streams_in_log()? {
             let name = shown(&stream);
             if !heads.contains_key(&name) {
-                accounted += self.walk(&stream, Walk::new(&name, &nothing, None, ever, found))?;
+                accounted += self.walk(&stream, AuditWalk::new(&name, &nothing, None, ever, found))?;
             }
         }
         if accounted != ever {
@@ -211,7 +211,7 @@ impl Tx<'_> {
     }
 
     /// How many events the stream accounts for, present or not.
-    fn walk(&self, stream: &Value, mut walk: Walk<'_>) -> Result<i64> {
+    fn walk(&self, stream: &Value, mut walk: AuditWalk<'_>) -> Result<i64> {
         let columns = events::COLUMNS;
         let sql = format!("SELECT {columns}, substance FROM events WHERE stream = ?1 ORDER BY seq");
         let mut statement = self.prepare(&sql)?;
@@ -255,7 +255,7 @@ impl Tx<'_> {
 fn compare(tip: &Tip, heads: &BTreeMap<String, HeadRow>, ever: i64, found: &mut Verification) {
     if !tip.is_genuine() {
         let message = "the tip was changed after it was taken".to_owned();
-        found.changed(Fault { stream: ALL_STREAMS.to_owned(), seq: 0, event_id: None, message });
+        found.changed(StoreFault { stream: ALL_STREAMS.to_owned(), seq: 0, event_id: None, message });
     }
     if ever < tip.events {
         let message = format!("the tip has {} events, but only {ever} were ever written", tip.events);

@@ -1,6 +1,6 @@
 //! The epoch of a store, and who may write in it.
 
-use contract::domain::epoch::{Epoch, Halt, NotAdmitted, Program};
+use contract::domain::epoch::{Epoch, Halt, NotAdmitted, WritProgram};
 use contract::domain::process::ProcessIdentity;
 use contract::domain::time::Timestamp;
 use rusqlite::{OptionalExtension, params};
@@ -58,7 +58,7 @@ impl Tx<'_> {
     }
 
     /// The programs that work without a run of their own, or died while they did.
-    pub fn programs(&self, limit: usize) -> Result<Vec<Program>> {
+    pub fn programs(&self, limit: usize) -> Result<Vec<WritProgram>> {
         let mut statement =
             self.prepare("SELECT process, command FROM programs ORDER BY process LIMIT ?1")?;
         let mut found = statement.query([rows(limit)])?;
@@ -67,7 +67,7 @@ impl Tx<'_> {
             let (process, command): (String, String) = (row.get(0)?, row.get(1)?);
             let process: ProcessIdentity =
                 serde_json::from_str(&process).map_err(|_| unreadable("process", &command, &process))?;
-            programs.push(Program { process, command });
+            programs.push(WritProgram { process, command });
         }
         Ok(programs)
     }

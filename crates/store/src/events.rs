@@ -104,17 +104,17 @@ impl NewEvent {
 
 /// An event of the log.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Event {
+pub struct LoggedEvent {
     pub id: i64,
     pub stream: String,
     pub seq: i64,
     pub hash: String,
-    pub record: Record,
+    pub record: ChainedColumns,
 }
 
 /// The columns that the hash chain covers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Record {
+pub struct ChainedColumns {
     pub event_id: String,
     pub at: i64,
     pub r#type: String,
@@ -140,9 +140,9 @@ pub struct Record {
     pub steps_back_ms: Option<i64>,
 }
 
-impl From<NewEvent> for Record {
+impl From<NewEvent> for ChainedColumns {
     fn from(event: NewEvent) -> Self {
-        Record {
+        ChainedColumns {
             event_id: event.event_id.to_string(),
             at: event.at.millis(),
             r#type: event.r#type.to_owned(),
@@ -167,7 +167,7 @@ impl From<NewEvent> for Record {
 }
 
 /// The last gate: texts were scrubbed before, so a secret that is still there is in a name, and a name is not rewritten.
-fn refuse_secrets(stream: &str, record: &Record) -> Result<()> {
+fn refuse_secrets(stream: &str, record: &ChainedColumns) -> Result<()> {
     let names = [
         ("stream", Some(stream)),
         ("from", Some(&*record.from)),
@@ -229,10 +229,10 @@ pub(crate) const COLUMNS: &str = "id, stream, seq, hash, event_id, at, type, sen
 impl Tx<'_> {
     /// Appends an event that changes no table. Returns the number of the event.
     pub fn append(&self, stream: &Stream, event: NewEvent) -> Result<i64> {
-        self.record(stream, Record::from(event))
+        self.record(stream, ChainedColumns::from(event))
     }
 
-    fn record(&self, stream: &Stream, mut record: Record) -> Result<i64> {
+    fn record(&self, stream: &Stream, mut record: ChainedColumns) -> Result<i64> {
         record.steps_back_ms = self.steps_back_ms(record.at)?;
         let record = &record;
         let name = stream.name();
@@ -255,13 +255,14 @@ impl Tx<'_> {
         event.payload = serde_json::to_value(change)
             .map_err(|error| crate::Error::Corrupt(format!("a change has no JSON form: {error}")))?;
         let at = event.at;
-        let number = self.record(stream, Record { is_change: true, ..Record::from(event) })?;
+        let number =
+            self.record(stream, ChainedColumns { is_change: true, ..ChainedColumns::from(event) })?;
         self.project(change, at, number)?;
         Ok(number)
     }
 
     /// Returns the event's number.
-    pub(crate) fn insert(&self, stream: &str, seq: i64, hash: &str, record: &Record) -> Result<i64> {
+    pub(crate) fn insert(&self, stream: &str, seq: i64, hash: &str, record: &ChainedColumns) -> Result<i64> {
         let mut statement = self.prepare(
                 "INSERT INTO events (stream, seq, hash, event_id, at, type, sender, recipient, intent, corr, reply_to,
                  priority, requires, payload, kind, agent, project_id, task_id, run_id, message, is_change,
@@ -298,7 +299,7 @@ impl Tx<'_> {
     }
 
     /// The events that match the filter, newest first unless it says otherwise.
-    pub fn events(&self, filter: &EventFilter) -> Result<Vec<Event>> {
+    pub fn events(&self, filter: &EventFilter) -> Result<Vec<LoggedEvent>> {
         if filter.kinds.len() < 2 {
             return self.events_of(filter, filter.kinds.first().map(String::as_str));
         }
@@ -312,7 +313,7 @@ impl Tx<'_> {
         Ok(found)
     }
 
-    fn events_of(&self, filter: &EventFilter, kind: Option<&str>) -> Result<Vec<Event>> {
+    fn events_of(&self, filter: &EventFilter, kind: Option<&str>) -> Result<Vec<LoggedEvent>> {
         let mut conditions = Conditions::default();
         conditions.and("id >", filter.after_id);
         let named = [("agent =", &filter.agent), ("task_id =", &filter.task_id), ("corr =", &filter.corr)];
@@ -339,28 +340,28 @@ impl Tx<'_> {
     }
 
     /// The event whose envelope has this id.
-    pub fn event_by_id(&self, id: &str) -> Result<Option<Event>> {
+    pub fn event_by_id(&self, id: &str) -> Result<Option<LoggedEvent>> {
         let sql = format!("SELECT {COLUMNS} FROM events WHERE event_id = ?1");
         Ok(self.list(&sql, params![id], event_of)?.pop())
     }
 }
 
-pub(crate) fn substance_of(record: &Record) -> Substance {
+pub(crate) fn substance_of(record: &ChainedColumns) -> Substance {
     Substance::of(&record.kind, &record.from, record.is_change)
 }
 
-pub(crate) fn event_of(row: &Row<'_>) -> Result<Event> {
+pub(crate) fn event_of(row: &Row<'_>) -> Result<LoggedEvent> {
     let id: i64 = row.get(0)?;
     let json = |column: &str, text: String| {
         serde_json::from_str(&text).map_err(|_| unreadable(column, &format!("event {id}"), &text))
     };
     let requires: Option<String> = row.get(13)?;
-    Ok(Event {
+    Ok(LoggedEvent {
         id,
         stream: row.get(1)?,
         seq: row.get(2)?,
         hash: row.get(3)?,
-        record: Record {
+        record: ChainedColumns {
             event_id: row.get(4)?,
             at: row.get(5)?,
             r#type: row.get(6)?,

@@ -8,7 +8,7 @@ use rusqlite::params;
 use crate::Tx;
 use crate::conditions::rows;
 use crate::error::Result;
-use crate::events::{self, Event, event_of};
+use crate::events::{self, LoggedEvent, event_of};
 use crate::tasks::COLUMNS;
 
 /// Free for this agent: unclaimed, claimed by itself, or with an expired lease.
@@ -73,7 +73,7 @@ impl Tx<'_> {
 
     /// Events after number `after`, oldest first: those of one project and of no project, or all. Includes archived
     /// ones: an agent that was away must not miss events that a summary only counts.
-    pub fn events_since(&self, after: i64, project: Option<&str>, limit: usize) -> Result<Vec<Event>> {
+    pub fn events_since(&self, after: i64, project: Option<&str>, limit: usize) -> Result<Vec<LoggedEvent>> {
         let (columns, news) = (events::COLUMNS, events::news());
         let Some(project) = project else {
             let sql = format!("SELECT {columns} FROM events WHERE id > ?1 AND {news} ORDER BY id LIMIT ?2");

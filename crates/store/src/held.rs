@@ -16,34 +16,34 @@ const NAMES_MAX: usize = 16;
 const RANDOM_BYTES: usize = 16;
 
 /// Removed at the end.
-pub(crate) struct Held {
+pub(crate) struct HeldFile {
     path: PathBuf,
     /// Locked as long as this process uses it.
     _lock: fs::File,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum HeldKind {
     File,
     Directory,
 }
 
-impl Held {
+impl HeldFile {
     /// An empty file of this user alone, whose name begins with `start`.
     pub(crate) fn file(start: &Path) -> Result<Self> {
-        Self::new(start, Kind::File)
+        Self::new(start, HeldKind::File)
     }
 
     /// An empty directory of this user alone.
     pub(crate) fn directory(start: &Path) -> Result<Self> {
-        Self::new(start, Kind::Directory)
+        Self::new(start, HeldKind::Directory)
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    fn new(start: &Path, kind: Kind) -> Result<Self> {
+    fn new(start: &Path, kind: HeldKind) -> Result<Self> {
         remove_leftovers(start);
         let failed = |source| Error::Output { path: start.to_owned(), source };
         for _ in 0..NAMES_MAX {
@@ -67,17 +67,17 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldFile {
     fn drop(&mut self) {
         // The next one removes what stays.
         remove(&self.path);
     }
 }
 
-fn make(path: &Path, kind: Kind) -> io::Result<()> {
+fn make(path: &Path, kind: HeldKind) -> io::Result<()> {
     match kind {
-        Kind::File => private().create_new(true).open(path).map(|_| ()),
-        Kind::Directory => fs::DirBuilder::new().mode(0o700).create(path),
+        HeldKind::File => private().create_new(true).open(path).map(|_| ()),
+        HeldKind::Directory => fs::DirBuilder::new().mode(0o700).create(path),
     }
 }
 

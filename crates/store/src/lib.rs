@@ -36,18 +36,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub use agents::{AgentState, Project};
-pub use audit::{Depth, Fault, Head, Tip, Verification};
+pub use audit::{AuditDepth, Head, StoreFault, Tip, Verification};
 pub use counts::Counts;
 pub use crew::{AssignmentRow, LastHeartbeat, LedgerRow, Reservation, ResultRow, WorklogEnd};
 pub use error::{Error, Result};
-pub use events::{Event, EventFilter, NewEvent, Stream};
+pub use events::{EventFilter, LoggedEvent, NewEvent, Stream};
 pub use focus::{TakeableState, TaskSearch};
 pub use key::StoreKey;
 pub use limit_windows::LimitWaiter;
 pub use requests::StoredAnswer;
 pub use runs::{NewestRun, RunFilter};
 use sqlite::seal;
-use sqlite::standing::Standing;
+use sqlite::standing::StoreFiles;
 pub use sqlite::{Backup, BackupOptions, Salvaged, Vybe, VybeRow, files_of, is_store, names_of, salvage};
 pub use substance::EventScope;
 pub use tasks::TaskFilter;
@@ -76,7 +76,7 @@ pub struct Store {
     /// What the next transactions do stays possible while the store is halted.
     is_permitted: Cell<bool>,
     /// `None` where there is no file that could be replaced, or nothing is written.
-    standing: Option<Standing>,
+    standing: Option<StoreFiles>,
 }
 
 /// The store's key, read when it is first needed. `None` if the file is missing.
@@ -93,7 +93,7 @@ pub struct Tx<'s> {
     path: &'s Path,
     times: Times<'s>,
     /// `None` in a transaction that only reads.
-    standing: Option<&'s Standing>,
+    standing: Option<&'s StoreFiles>,
     _open: OpenTransaction,
 }
 
@@ -123,7 +123,7 @@ impl Drop for OpenTransaction {
 
 /// What a transaction does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Access {
+enum TxAccess {
     Reads,
     Writes,
     /// Writes, and its end seals nothing.
@@ -153,26 +153,26 @@ impl Store {
     /// store's key, while the store is halted, and to a process that opened it before the last halt.
     pub fn begin(&mut self) -> Result<Tx<'_>> {
         self.watch_changes()?;
-        self.transaction(Access::Writes)
+        self.transaction(TxAccess::Writes)
     }
 
     /// Begins a transaction that may write, and whose end seals nothing.
     pub(crate) fn begin_unsealed(&mut self) -> Result<Tx<'_>> {
-        self.transaction(Access::WritesUnsealed)
+        self.transaction(TxAccess::WritesUnsealed)
     }
 
     /// Begins a read-only transaction on a snapshot of the store.
     pub fn read(&mut self) -> Result<Tx<'_>> {
-        self.transaction(Access::Reads)
+        self.transaction(TxAccess::Reads)
     }
 
-    fn transaction(&mut self, access: Access) -> Result<Tx<'_>> {
+    fn transaction(&mut self, access: TxAccess) -> Result<Tx<'_>> {
         let sql = sqlite::begin(&mut self.connection, access)?;
-        let changes = self.changes.as_ref().filter(|_| access == Access::Writes);
+        let changes = self.changes.as_ref().filter(|_| access == TxAccess::Writes);
         if let Some(changes) = changes {
             seal::locked(changes).clear();
         }
-        let standing = self.standing.as_ref().filter(|_| access != Access::Reads);
+        let standing = self.standing.as_ref().filter(|_| access != TxAccess::Reads);
         if let Some(standing) = standing {
             standing.note_log();
         }
@@ -180,13 +180,13 @@ impl Store {
             sql,
             key: &self.key,
             changes,
-            seals_anew: access == Access::Writes && self.seals_anew.take(),
+            seals_anew: access == TxAccess::Writes && self.seals_anew.take(),
             path: &self.path,
             times: Times::new(&self.witness),
             standing,
             _open: self.open.enter(),
         };
-        if access == Access::Writes {
+        if access == TxAccess::Writes {
             tx.admit(self.epoch.get(), self.is_permitted.get())?;
         }
         Ok(tx)

@@ -1,6 +1,6 @@
 //! Reading memories.
 
-use contract::domain::memory::{Memory, MemoryKind, NewMemory, Place, Scope, ValueType};
+use contract::domain::memory::{Memory, MemoryKind, MemoryScope, NewMemory, Scope, ValueType};
 use contract::domain::time::Timestamp;
 use rusqlite::{Row, params};
 
@@ -17,14 +17,14 @@ pub(crate) const ALIVE: &str = "(m.pinned = 1 OR m.expires_at IS NULL OR m.expir
 
 impl Tx<'_> {
     /// The memory under this key, expired or not.
-    pub fn memory(&self, place: &Place, key: &str) -> Result<Option<Memory>> {
+    pub fn memory(&self, place: &MemoryScope, key: &str) -> Result<Option<Memory>> {
         let sql =
             format!("SELECT {COLUMNS} FROM memories m WHERE m.scope = ?1 AND m.scope_id = ?2 AND m.key = ?3");
         self.first(&sql, [place.scope.as_str(), &place.scope_id, key], memory_of)
     }
 
     /// The memories of one place that have not expired at `at`: pinned ones first, then the newest.
-    pub fn memories(&self, place: &Place, at: Timestamp, limit: usize) -> Result<Vec<Memory>> {
+    pub fn memories(&self, place: &MemoryScope, at: Timestamp, limit: usize) -> Result<Vec<Memory>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM memories m WHERE m.scope = ?2 AND m.scope_id = ?3 AND {ALIVE}
              ORDER BY m.pinned DESC, m.updated_at DESC, m.id DESC LIMIT ?4"
@@ -65,8 +65,10 @@ pub(crate) fn memory_of(row: &Row<'_>) -> Result<Memory> {
     let value_type: String = row.get(5)?;
     let kind: String = row.get(6)?;
     let time = |millis: Option<i64>| millis.map(Timestamp::from_millis);
-    let place =
-        Place { scope: Scope::parse(&scope).ok_or_else(|| bad("scope", &scope))?, scope_id: row.get(2)? };
+    let place = MemoryScope {
+        scope: Scope::parse(&scope).ok_or_else(|| bad("scope", &scope))?,
+        scope_id: row.get(2)?,
+    };
     let written = NewMemory {
         id,
         place,

@@ -1,6 +1,6 @@
 //! Archives and removes old events. `ops` decides which ones.
 
-use contract::domain::retention::{Extent, Outline};
+use contract::domain::retention::{Outline, StreamExtent};
 use contract::domain::time::Timestamp;
 use rusqlite::{OptionalExtension, Row, params};
 
@@ -12,13 +12,13 @@ const EXTENT: &str = "SELECT stream, seq, anchor_seq, archived_seq FROM heads";
 
 impl Tx<'_> {
     /// Streams whose name sorts after `after`, with the extent of each.
-    pub fn streams_after(&self, after: &str, limit: usize) -> Result<Vec<(String, Extent)>> {
+    pub fn streams_after(&self, after: &str, limit: usize) -> Result<Vec<(String, StreamExtent)>> {
         let mut statement = self.prepare(&format!("{EXTENT} WHERE stream > ?1 ORDER BY stream LIMIT ?2"))?;
         let found = statement.query_map(params![after, rows(limit)], extent_of)?;
         Ok(found.collect::<rusqlite::Result<_>>()?)
     }
 
-    pub fn stream_extent(&self, stream: &str) -> Result<Option<Extent>> {
+    pub fn stream_extent(&self, stream: &str) -> Result<Option<StreamExtent>> {
         let mut statement = self.prepare(&format!("{EXTENT} WHERE stream = ?1"))?;
         let found = statement.query_row([stream], extent_of).optional()?;
         Ok(found.map(|(_, extent)| extent))
@@ -76,6 +76,6 @@ impl Tx<'_> {
     }
 }
 
-fn extent_of(row: &Row<'_>) -> rusqlite::Result<(String, Extent)> {
-    Ok((row.get(0)?, Extent { seq: row.get(1)?, anchor_seq: row.get(2)?, archived_seq: row.get(3)? }))
+fn extent_of(row: &Row<'_>) -> rusqlite::Result<(String, StreamExtent)> {
+    Ok((row.get(0)?, StreamExtent { seq: row.get(1)?, anchor_seq: row.get(2)?, archived_seq: row.get(3)? }))
 }

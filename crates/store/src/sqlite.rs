@@ -31,7 +31,7 @@ use rusqlite::{Connection, MAIN_DB, OpenFlags, OptionalExtension, ffi};
 
 use crate::error::{Error, Result};
 use crate::whole_file::directory;
-use crate::{Access, Store, Tx};
+use crate::{Store, Tx, TxAccess};
 
 pub use backup::{Backup, BackupOptions};
 pub use files::{files_of, is_store, names_of};
@@ -61,7 +61,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
 const REASONS_SINCE: usize = 13;
 
 /// The state of a file before we change it.
-pub(crate) enum Header {
+pub(crate) enum FileHeader {
     Fresh,
     Ours { schema: i32 },
     Foreign,
@@ -121,7 +121,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 }
 
 /// Reads the header of a file that was opened for writing. An error if SQLite could open it for reading only.
-pub(crate) fn with_header(connection: Connection) -> rusqlite::Result<(Connection, Header)> {
+pub(crate) fn with_header(connection: Connection) -> rusqlite::Result<(Connection, FileHeader)> {
     if connection.is_readonly(MAIN_DB)? {
         return Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_READONLY), None));
     }
@@ -140,10 +140,10 @@ pub(crate) fn real_path(connection: &Connection, path: &Path) -> PathBuf {
     connection.path().filter(|real| !real.is_empty()).map_or_else(|| path.to_owned(), PathBuf::from)
 }
 
-pub(crate) fn header(connection: &Connection) -> rusqlite::Result<Header> {
+pub(crate) fn header(connection: &Connection) -> rusqlite::Result<FileHeader> {
     let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
     if pragma("application_id")? == APPLICATION_ID {
-        return Ok(Header::Ours { schema: pragma("user_version")? });
+        return Ok(FileHeader::Ours { schema: pragma("user_version")? });
     }
     // One statement, so that both values come from one snapshot: another process may be creating the store right now.
     let numbers = "SELECT (SELECT application_id FROM pragma_application_id),
@@ -151,9 +151,9 @@ pub(crate) fn header(connection: &Connection) -> rusqlite::Result<Header> {
     let (application, schema, tables): (i32, i32, i64) =
         connection.query_row(numbers, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     Ok(match (application, schema, tables) {
-        (APPLICATION_ID, schema, _) => Header::Ours { schema },
-        (0, 0, 0) => Header::Fresh,
-        _ => Header::Foreign,
+        (APPLICATION_ID, schema, _) => FileHeader::Ours { schema },
+        (0, 0, 0) => FileHeader::Fresh,
+        _ => FileHeader::Foreign,
     })
 }
 
@@ -194,10 +194,10 @@ impl Store {
 /// Begins a transaction. One that writes takes the write lock at once.
 pub(crate) fn begin(
     connection: &mut Connection,
-    access: Access,
+    access: TxAccess,
 ) -> rusqlite::Result<rusqlite::Transaction<'_>> {
     use rusqlite::TransactionBehavior::{Deferred, Immediate};
-    let behavior = if access == Access::Reads { Deferred } else { Immediate };
+    let behavior = if access == TxAccess::Reads { Deferred } else { Immediate };
     connection.transaction_with_behavior(behavior)
 }
 

@@ -7,7 +7,7 @@ use rusqlite::params;
 use crate::Tx;
 use crate::conditions::rows;
 use crate::error::Result;
-use crate::events::{COLUMNS, Event, event_of};
+use crate::events::{COLUMNS, LoggedEvent, event_of};
 
 /// Where to look for events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl EventScope<'_> {
 
 impl Tx<'_> {
     /// What agents recorded, newest first: no changes, no bookkeeping, no kinds that repeat.
-    pub fn said(&self, scope: EventScope<'_>, limit: usize) -> Result<Vec<Event>> {
+    pub fn said(&self, scope: EventScope<'_>, limit: usize) -> Result<Vec<LoggedEvent>> {
         let (columns, condition) = (COLUMNS, scope.condition());
         let sql = format!(
             "SELECT {columns} FROM events WHERE {condition} AND substance = 1 ORDER BY id DESC LIMIT ?2"
@@ -46,7 +46,7 @@ impl Tx<'_> {
     }
 
     /// The newest events of one of the kinds that repeat.
-    pub fn repeated(&self, scope: EventScope<'_>, kind: &str, limit: usize) -> Result<Vec<Event>> {
+    pub fn repeated(&self, scope: EventScope<'_>, kind: &str, limit: usize) -> Result<Vec<LoggedEvent>> {
         let (columns, condition) = (COLUMNS, scope.condition());
         let sql = format!(
             "SELECT {columns} FROM events WHERE {condition} AND substance = 2 AND kind = ?2

@@ -15,7 +15,7 @@ use crate::sqlite::failure::is_constraint;
 use crate::sqlite::staging::Staging;
 use crate::sqlite::tables::{Table, json_of, value_of};
 use crate::whole_file::{WholeFile, refuse_secret_name};
-use crate::{Depth, Store, Tx};
+use crate::{AuditDepth, Store, Tx};
 
 /// The version of the line format. The schema version determines their content.
 const FORM: u32 = 1;
@@ -33,7 +33,7 @@ struct Beginning {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
+struct TransferRow {
     table: String,
     row: Map<String, Value>,
 }
@@ -50,7 +50,7 @@ pub struct TransferSummary {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct End {
+struct TransferEnd {
     end: TransferSummary,
 }
 
@@ -58,7 +58,7 @@ impl Store {
     /// Writes a snapshot of the store. Reads row by row.
     pub fn export(&mut self, out: &mut dyn Write) -> Result<TransferSummary> {
         let tx = self.read()?;
-        let mut lines = Lines { out, digest: Running::default() };
+        let mut lines = ExportLines { out, digest: Running::default() };
         let schema = sqlite::MIGRATIONS.len();
         lines.write(&Beginning { writ_export: FORM, schema, events_ever: tx.events_ever()? })?;
         let mut tables = BTreeMap::new();
@@ -66,10 +66,10 @@ impl Store {
             let rows = tx.export_table(&table, &mut lines)?;
             tables.insert(table.name, rows);
         }
-        let Lines { out, digest } = lines;
+        let ExportLines { out, digest } = lines;
         let moved = TransferSummary { rows: tables.values().sum(), tables, digest: digest.finish() };
-        let mut last = Lines { out, digest: Running::default() };
-        last.write(&End { end: moved.clone() })?;
+        let mut last = ExportLines { out, digest: Running::default() };
+        last.write(&TransferEnd { end: moved.clone() })?;
         last.out.flush().map_err(writing)?;
         Ok(moved)
     }
@@ -112,7 +112,7 @@ impl Store {
         let tables = tx.tables()?;
         tx.defer_foreign_keys()?;
         let moved = Import::new(&tx, tables, input).run()?;
-        let found = tx.verify_to(None, Depth::Chain)?;
+        let found = tx.verify_to(None, AuditDepth::Chain)?;
         if let Some(fault) = found.integrity.first().or(found.completeness.first()) {
             let message = format!("its log is damaged: {} at {}: {}", fault.stream, fault.seq, fault.message);
             return Err(Error::Transfer { line: 0, message });
@@ -140,7 +140,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    fn export_table(&self, table: &Table, lines: &mut Lines<'_>) -> Result<u64> {
+    fn export_table(&self, table: &Table, lines: &mut ExportLines<'_>) -> Result<u64> {
         let mut statement = self.prepare(&table.select())?;
         let mut found = statement.query([])?;
         let mut rows = 0;
@@ -152,7 +152,7 @@ impl Tx<'_> {
             if table.name == "requests" {
                 hide_request_id(&mut fields);
             }
-            lines.write(&Row { table: table.name.clone(), row: fields })?;
+            lines.write(&TransferRow { table: table.name.clone(), row: fields })?;
             rows += 1;
         }
         Ok(rows)
@@ -170,12 +170,12 @@ fn hide_request_id(fields: &mut Map<String, Value>) {
     }
 }
 
-struct Lines<'o> {
+struct ExportLines<'o> {
     out: &'o mut dyn Write,
     digest: Running,
 }
 
-impl Lines<'_> {
+impl ExportLines<'_> {
     fn write<T: Serialize>(&mut self, value: &T) -> Result<()> {
         let mut line = serde_json::to_vec(value)
             .map_err(|error| Error::Corrupt(format!("a row has no JSON form: {error}")))?;
@@ -221,17 +221,18 @@ impl<'i, 't> Import<'i, 't> {
         loop {
             let line = self.next()?.ok_or_else(|| self.wrong("the last line is missing"))?;
             if line.starts_with(b"{\"end\"") {
-                let end: End =
+                let end: TransferEnd =
                     serde_json::from_slice(&line).map_err(|error| self.wrong(&error.to_string()))?;
                 return self.end(end.end, beginning.events_ever);
             }
-            let row: Row = serde_json::from_slice(&line).map_err(|error| self.wrong(&error.to_string()))?;
+            let row: TransferRow =
+                serde_json::from_slice(&line).map_err(|error| self.wrong(&error.to_string()))?;
             self.insert(row)?;
             self.digest.update(&line);
         }
     }
 
-    fn insert(&mut self, row: Row) -> Result<()> {
+    fn insert(&mut self, row: TransferRow) -> Result<()> {
         let Some(table) = self.tables.get(&row.table) else {
             return Err(self.wrong(&format!("unknown table `{}`", row.table)));
         };

@@ -22,11 +22,11 @@ pub enum Witness {
 /// The times of the last events, as one transaction sees them.
 pub(crate) struct Times<'s> {
     witness: &'s Cell<Witness>,
-    known: Cell<Option<Known>>,
+    known: Cell<Option<KnownEvents>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct KnownEvents {
     /// Of the last event before this transaction.
     before: Option<i64>,
     /// Of the last event.
@@ -67,17 +67,17 @@ impl Tx<'_> {
     /// Keeps in mind that an event was appended.
     pub(crate) fn event_happened(&self, at: i64) {
         if let Some(known) = self.times.known.get() {
-            self.times.known.set(Some(Known { last: Some(at), ..known }));
+            self.times.known.set(Some(KnownEvents { last: Some(at), ..known }));
         }
     }
 
-    fn times(&self) -> Result<Known> {
+    fn times(&self) -> Result<KnownEvents> {
         if let Some(known) = self.times.known.get() {
             return Ok(known);
         }
         let mut statement = self.prepare("SELECT at FROM events WHERE id = (SELECT max(id) FROM events)")?;
         let before = statement.query_row([], |row| row.get(0)).optional()?;
-        let known = Known { before, last: before };
+        let known = KnownEvents { before, last: before };
         self.times.known.set(Some(known));
         if self.times.witness.get() == Witness::Whole(None) {
             self.times.witness.set(Witness::Whole(Some(before)));

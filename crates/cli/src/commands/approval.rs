@@ -7,12 +7,12 @@ use ops::Result;
 use ops::approval::{decide, list, request};
 use ops::verb::Surface;
 
-use super::crew::Which;
+use super::crew::CrewSelector;
 use crate::app::Globals;
 use crate::host;
 use crate::local::LocalCommand;
 use crate::output::{Output, one_line};
-use crate::person::Decider;
+use crate::person::PersonArgs;
 
 /// A verb has one command, and granting is that of `approval.decide`.
 pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("approval deny", Surface::Crew)];
@@ -28,7 +28,7 @@ pub(crate) enum Command {
   writ approval request --run RUN --task T-4 --action \"drop the old table\" --deadline 3600")]
     Request {
         #[command(flatten)]
-        which: Which,
+        which: CrewSelector,
         /// What is to be approved, for the person who decides
         #[arg(long, value_name = "TEXT")]
         action: Option<String>,
@@ -46,7 +46,7 @@ pub(crate) enum Command {
         #[arg(long)]
         reason: Option<String>,
         #[command(flatten)]
-        decider: Decider,
+        decider: PersonArgs,
     },
     /// Deny an approval, or take back one that was granted and not used
     #[command(after_help = "Examples:
@@ -58,7 +58,7 @@ pub(crate) enum Command {
         #[arg(long)]
         reason: Option<String>,
         #[command(flatten)]
-        decider: Decider,
+        decider: PersonArgs,
     },
     /// List pending approvals, or all approvals of a run
     #[command(after_help = "Examples:

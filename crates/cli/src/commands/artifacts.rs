@@ -15,11 +15,11 @@ use crate::output::{Output, one_line};
 pub(crate) enum Command {
     /// List the artifacts of a task, newest first
     #[command(after_help = "Examples:\n  writ artifacts list --task-id task_01")]
-    List(ListArgs),
+    List(ArtifactListArgs),
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct ListArgs {
+pub(crate) struct ArtifactListArgs {
     /// The task
     #[arg(long, value_name = "ID")]
     task_id: String,

@@ -8,7 +8,7 @@ use contract::json::{Value, json};
 use ops::assignment::{issue, show};
 use ops::{Error, Result};
 
-use super::crew::{Which, reference};
+use super::crew::{CrewSelector, reference};
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
@@ -23,7 +23,7 @@ pub(crate) enum Command {
   writ assignment show --run RUN --task T-2")]
     Show {
         #[command(flatten)]
-        which: Which,
+        which: CrewSelector,
     },
 }
 

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
 use contract::domain::text::counted;
-use ops::audit::report::{Fault, Tip};
+use ops::audit::report::{AuditFault, LogTip};
 use ops::audit::reseal::Reseal;
 use ops::audit::verify::{Answer, Request, Verify};
 use ops::audit::{ReadTip, TipRequest};
@@ -136,15 +136,15 @@ fn listed(name: &str, good: &str, faults: &[String]) -> String {
     faults.iter().map(|fault| format!("{name}: {fault}\n")).collect()
 }
 
-fn section(name: &str, good: &str, faults: &[Fault]) -> String {
+fn section(name: &str, good: &str, faults: &[AuditFault]) -> String {
     if faults.is_empty() {
         return format!("{name}: ok, {good}\n");
     }
-    let line = |fault: &Fault| format!("{name}: {} at {}: {}\n", fault.stream, fault.seq, fault.message);
+    let line = |fault: &AuditFault| format!("{name}: {} at {}: {}\n", fault.stream, fault.seq, fault.message);
     faults.iter().map(line).collect()
 }
 
-fn read_tip(path: &Path) -> Result<Tip> {
+fn read_tip(path: &Path) -> Result<LogTip> {
     let bad = |why: String| Error::new(ErrorCode::InvalidInput, format!("{}: {why}", path.display()));
     let bytes = read_bounded(path).map_err(|error| bad(error.to_string()))?;
     serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))

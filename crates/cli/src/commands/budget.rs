@@ -12,7 +12,7 @@ use super::assignment::dollars;
 use crate::app::Globals;
 use crate::host;
 use crate::output::{Output, one_line};
-use crate::person::Decider;
+use crate::person::PersonArgs;
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -32,7 +32,7 @@ pub(crate) enum Command {
         #[arg(long, value_name = "COUNT")]
         tokens: Option<i64>,
         #[command(flatten)]
-        decider: Decider,
+        decider: PersonArgs,
     },
     /// Say what a task spent that did not report it, and free the rest
     #[command(after_help = "Examples:
@@ -50,7 +50,7 @@ pub(crate) enum Command {
         #[arg(long, value_name = "COUNT")]
         tokens: Option<i64>,
         #[command(flatten)]
-        decider: Decider,
+        decider: PersonArgs,
     },
     /// Show what is free, reserved, spent and withheld of a run's budget
     #[command(after_help = "Examples:

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use contract::conformance::{Case, File, answer, cases};
+use contract::conformance::{Case, VectorFile, answer, cases};
 use contract::domain::code::ErrorCode;
 use contract::json::strict;
 use ops::verb::Surface;
@@ -74,7 +74,7 @@ fn run_all(directory: &Path, verbose: bool, other: Option<&Other>, output: &Outp
     for path in files(directory)? {
         let bytes = read(&path)?;
         let relative = path.strip_prefix(directory).unwrap_or(&path).to_string_lossy().replace('\\', "/");
-        for case in cases(&File { path: &relative, bytes: &bytes }) {
+        for case in cases(&VectorFile { path: &relative, bytes: &bytes }) {
             let folder = path.parent().unwrap_or(Path::new("."));
             if case.may_lack_files && case.needs.iter().any(|name| !folder.join(name).exists()) {
                 lines.push(format!("skipped {} {}: its file is not there", case.contract, case.name));

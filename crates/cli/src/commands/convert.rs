@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use contract::convert::{Context, Converted, convert};
+use contract::convert::{ConvertContext, Converted, convert};
 use contract::domain::time::{Clock, Timestamp};
 use contract::validate::{Kind, could_not_work};
 use serde_json::json;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Args, output: &Output) -> ExitCode {
         Ok(bytes) => bytes,
         Err(message) => return print(&could_not_work(Some(to), "unreadable", message), output),
     };
-    match convert(&bytes, to, &Context { now, root: args.root.as_deref() }) {
+    match convert(&bytes, to, &ConvertContext { now, root: args.root.as_deref() }) {
         Ok(converted) => answer(&converted, output),
         Err(verdict) => print(&verdict, output),
     }

@@ -20,7 +20,7 @@ use crate::{env, host};
 
 // A task of a run. The parser would show a doc comment here as what each command does.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Which {
+pub(crate) struct CrewSelector {
     /// The run: its UUID, or its id
     #[arg(long)]
     pub(crate) run: String,
@@ -29,7 +29,7 @@ pub(crate) struct Which {
     pub(crate) task: String,
 }
 
-impl Which {
+impl CrewSelector {
     /// The task's name in operator documents.
     pub(crate) fn reference(&self, globals: &Globals) -> Result<String> {
         reference(globals, &self.run, &self.task)

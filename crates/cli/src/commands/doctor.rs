@@ -28,7 +28,7 @@ pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::reads("doctor", Surfac
 pub(crate) struct Args {}
 
 /// One thing that was looked at.
-struct Look {
+struct DoctorFinding {
     what: &'static str,
     well: bool,
     /// Works, but may need a change.
@@ -36,7 +36,7 @@ struct Look {
     said: String,
 }
 
-impl Look {
+impl DoctorFinding {
     fn new(what: &'static str, well: bool, said: String) -> Self {
         Self { what, well, warns: false, said }
     }
@@ -60,12 +60,12 @@ pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCo
             }
             Err(error) => {
                 damaged = error.code == ErrorCode::Corrupt;
-                looks.push(Look::new("store", false, error.to_string()));
+                looks.push(DoctorFinding::new("store", false, error.to_string()));
             }
         }
     } else {
         let said = format!("none yet at {}; the first command makes it", path.display());
-        looks.push(Look::new("store", true, said));
+        looks.push(DoctorFinding::new("store", true, said));
     }
     let well = looks.iter().all(|look| look.well);
     let data: Vec<_> = looks
@@ -73,11 +73,11 @@ pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCo
         .map(|look| json!({"what": look.what, "ok": look.well, "warning": look.warns, "message": look.said}))
         .collect();
     let printed = output.answer(&json!({"ok": well, "looks": data}), || {
-        let line = |look: &Look| {
+        let line = |look: &DoctorFinding| {
             let state = match look {
-                Look { well: false, .. } => "BAD",
-                Look { warns: true, .. } => "warn",
-                Look { .. } => "ok",
+                DoctorFinding { well: false, .. } => "BAD",
+                DoctorFinding { warns: true, .. } => "warn",
+                DoctorFinding { .. } => "ok",
             };
             format!("{state:<4} {:<14} {}\n", look.what, look.said)
         };
@@ -87,35 +87,35 @@ pub(crate) fn run(_: &Args, globals: &Globals, output: &Output) -> Result<ExitCo
     Ok(if well { printed } else { ExitCode::from(code.exit()) })
 }
 
-fn supervision() -> Look {
+fn supervision() -> DoctorFinding {
     match engine::supervisor::become_subreaper() {
         Ok(()) if cfg!(target_os = "linux") => {
-            Look::new("supervision", true, "every descendant of a task can be ended".to_owned())
+            DoctorFinding::new("supervision", true, "every descendant of a task can be ended".to_owned())
         }
-        Ok(()) => Look::new("supervision", true, "only process groups can be ended here".to_owned()),
-        Err(error) => Look::new("supervision", false, format!("no child subreaper: {error}")),
+        Ok(()) => DoctorFinding::new("supervision", true, "only process groups can be ended here".to_owned()),
+        Err(error) => DoctorFinding::new("supervision", false, format!("no child subreaper: {error}")),
     }
 }
 
-fn configuration(config: Result<config::Config>) -> Look {
+fn configuration(config: Result<config::Config>) -> DoctorFinding {
     match config {
         Ok(config) => {
             let said = format!("{} values configured", config.sources.len());
-            Look::new("configuration", true, said)
+            DoctorFinding::new("configuration", true, said)
         }
-        Err(error) => Look::new("configuration", false, error.to_string()),
+        Err(error) => DoctorFinding::new("configuration", false, error.to_string()),
     }
 }
 
 /// A halt: nothing is started until it is lifted.
-fn halted(halt: &Halt) -> Look {
+fn halted(halt: &Halt) -> DoctorFinding {
     let reason = halt.reason.as_deref().map(|reason| format!(": {}", one_line(reason))).unwrap_or_default();
     let said = format!("halted by {} at {}{reason}; lift it with `writ resume-all`", halt.by, halt.at);
-    Look { warns: true, ..Look::new("halt", true, said) }
+    DoctorFinding { warns: true, ..DoctorFinding::new("halt", true, said) }
 }
 
 /// What was looked at, and whether something is damaged.
-fn store(cx: &mut Context) -> Result<(Vec<Look>, bool)> {
+fn store(cx: &mut Context) -> Result<(Vec<DoctorFinding>, bool)> {
     let path = cx.store_path().display().to_string();
     let found = ops::audit::verify(cx, None)?;
     let log_is_whole = found.integrity.is_empty() && found.completeness.is_empty();
@@ -145,8 +145,8 @@ fn store(cx: &mut Context) -> Result<(Vec<Look>, bool)> {
         }
     };
     let mut looks = vec![
-        Look::new("store", found.damage.is_empty() && found.schema.is_empty(), file),
-        Look::new("log", log_is_whole && found.damage.is_empty(), said),
+        DoctorFinding::new("store", found.damage.is_empty() && found.schema.is_empty(), file),
+        DoctorFinding::new("log", log_is_whole && found.damage.is_empty(), said),
         beside::seal(&found),
     ];
     if !found.damage.is_empty() {
@@ -168,6 +168,6 @@ fn store(cx: &mut Context) -> Result<(Vec<Look>, bool)> {
         [] => format!("no run lost its engine; {} crew ledgers are open", ledgers.len()),
         ids => format!("continue with `writ run --continue`: {}", ids.join(" ")),
     };
-    looks.push(Look::new("runs", orphaned.is_empty(), said));
+    looks.push(DoctorFinding::new("runs", orphaned.is_empty(), said));
     Ok((looks, !found.is_clean()))
 }

@@ -19,11 +19,11 @@ pub(crate) enum Command {
     #[command(
         after_help = "Examples:\n  writ events list --all --limit 20\n  writ events list --agent ann --kind task_closed --asc"
     )]
-    List(ListArgs),
+    List(EventListArgs),
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct ListArgs {
+pub(crate) struct EventListArgs {
     /// Events of all agents
     #[arg(long)]
     all: bool,

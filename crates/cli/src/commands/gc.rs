@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use contract::domain::time::Timestamp;
 use ops::Result;
 use ops::gc::all::{Gc, Preview, Request};
-use ops::gc::{Answer, Held};
+use ops::gc::{Answer, RetainedStream};
 
 use super::snapshots::collected;
 use crate::app::Globals;
@@ -86,7 +86,7 @@ fn text(done: &Answer, dry_run: bool) -> String {
             "{waiting} entries are old by this clock alone: kept until a later call confirms the time\n"
         ));
     }
-    for Held { stream, by } in &done.held {
+    for RetainedStream { stream, by } in &done.held {
         text.push_str(&format!("kept: the rest of {stream}, which {by} still needs\n"));
     }
     if done.held_more > 0 {

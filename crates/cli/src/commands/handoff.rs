@@ -57,7 +57,7 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     allow_stale: bool,
     #[command(flatten)]
-    trust: Trust,
+    trust: HandoffTrust,
 }
 
 #[derive(Debug, clap::Args)]
@@ -78,7 +78,7 @@ pub(crate) struct ImportArgs {
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
-    trust: Trust,
+    trust: HandoffTrust,
 }
 
 #[derive(Debug, clap::Args)]
@@ -96,17 +96,17 @@ pub(crate) struct BriefArgs {
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
-    trust: Trust,
+    trust: HandoffTrust,
 }
 
 #[derive(Debug, clap::Args)]
-struct Trust {
+struct HandoffTrust {
     /// What to do with a text that looks like instructions
     #[arg(long, value_name = "deny|warn|off", default_value = "deny")]
     tripwire: String,
 }
 
-impl Trust {
+impl HandoffTrust {
     fn tripwire(&self) -> Result<Tripwire> {
         Tripwire::parse(&self.tripwire)
             .ok_or_else(|| Error::new(ErrorCode::Usage, "--tripwire must be deny, warn or off"))

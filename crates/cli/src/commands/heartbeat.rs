@@ -7,7 +7,7 @@ use contract::domain::time::Timestamp;
 use ops::heartbeat::{Request, Send};
 use ops::{Error, Result};
 
-use super::crew::{Which, required_token};
+use super::crew::{CrewSelector, required_token};
 use crate::app::Globals;
 use crate::output::Output;
 use crate::{env, host, inside};
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let own_run = own.as_ref().and_then(|_| env::get("WRIT_RUN"));
     let run = args.run.clone().or(own_run).ok_or_else(|| missing("--run"))?;
     let task = args.task.clone().or(own).ok_or_else(|| missing("--task"))?;
-    let which = Which { run, task };
+    let which = CrewSelector { run, task };
     // The program that an engine runs for the task is known without a token.
     let is_own = args.token.is_none() && env::get("WRIT_TASK").is_some_and(|task| task == which.task);
     let task = if is_own && inside::socket(globals).is_some() {

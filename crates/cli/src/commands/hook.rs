@@ -20,7 +20,7 @@ use ops::verb::Surface;
 use ops::{Error, Result};
 
 use crate::app::Globals;
-use crate::hooks::Program;
+use crate::hooks::HookProgram;
 use crate::hooks::places::Scope;
 use crate::host;
 use crate::local::LocalCommand;
@@ -59,7 +59,7 @@ pub(crate) enum Command {
         after_help = "Examples:\n  writ hook install\n  writ hook install --opencode --dry-run\n  \
                       writ hook install --claude --project"
     )]
-    Install(Which),
+    Install(HookSelector),
     /// Remove the hooks again
     #[command(
         long_about = "Remove the hooks again\n\nA file that nobody changed since gets its old bytes back; from any other \
@@ -74,7 +74,7 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct Which {
+pub(crate) struct HookSelector {
     #[command(flatten)]
     agents: Agents,
     /// Use the settings of the project in the current directory; they call `writ` by name
@@ -85,7 +85,7 @@ pub(crate) struct Which {
     dry_run: bool,
 }
 
-impl Which {
+impl HookSelector {
     fn scope(&self) -> Scope {
         if self.project { Scope::Project } else { Scope::User }
     }
@@ -100,7 +100,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
 }
 
 /// This program, and the store that hooks shall use.
-pub(crate) fn program(globals: &Globals) -> Result<Program> {
+pub(crate) fn program(globals: &Globals) -> Result<HookProgram> {
     let unknown = |message: String| Error::new(ErrorCode::Io, message);
     let path = std::env::current_exe()
         .map_err(|error| unknown(format!("could not find out where this program is: {error}")))?;
@@ -113,5 +113,5 @@ pub(crate) fn program(globals: &Globals) -> Result<Program> {
         })
     };
     let db_path = globals.db_path.clone().map(|path| text(host::absolute(path))).transpose()?;
-    Ok(Program { path: text(path)?, db_path })
+    Ok(HookProgram { path: text(path)?, db_path })
 }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use contract::domain::code::ErrorCode;
 use ops::transfer::import::{Answer, Import, Request, from_stream};
-use ops::vybe::{self, Carried, ImportVybe};
+use ops::vybe::{self, ImportVybe, ImportedRows};
 use ops::{Error, Result};
 
 use crate::app::Globals;
@@ -25,17 +25,17 @@ pub(crate) struct Args {
     source: Option<PathBuf>,
     /// The program whose database it is; the file is only read
     #[arg(long, value_enum)]
-    from: Option<Program>,
+    from: Option<ImportSource>,
 }
 
 /// Programs with an importer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Program {
+enum ImportSource {
     Vybe,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
-    let is_vybe = args.from == Some(Program::Vybe) || persona::current() == Persona::Vybe;
+    let is_vybe = args.from == Some(ImportSource::Vybe) || persona::current() == Persona::Vybe;
     let file = args.source.clone().filter(|file| !file.as_os_str().is_empty());
     if is_vybe {
         return import_vybe(file, globals, output);
@@ -90,7 +90,7 @@ fn path_text(file: PathBuf) -> String {
 
 fn report(answer: &vybe::Answer) -> String {
     let report = &answer.report;
-    let count = |(thing, counted): (&String, &Carried)| {
+    let count = |(thing, counted): (&String, &ImportedRows)| {
         format!("{thing}: {} of {} carried\n", counted.carried, counted.found)
     };
     let mut text: String = report.things.iter().map(count).collect();

@@ -7,7 +7,7 @@ use contract::json::Value;
 use ops::Result;
 use ops::crew::LockDifference;
 use ops::ledger::{apply, close, open, reconcile, repair, show};
-use ops::run::document::Document;
+use ops::run::document::DocumentInput;
 
 use super::crew::{answer_verdict, read_document};
 use crate::app::Globals;
@@ -163,7 +163,7 @@ fn open_plan(plan: &Path, globals: &Globals, output: &Output) -> Result<ExitCode
     // A bad plan is reported before a store is made.
     super::run::understood_text(&text_of_plan, plan, &config::load(&directory)?)?;
     let request = open::Request {
-        document: Document::Text(text_of_plan),
+        document: DocumentInput::Text(text_of_plan),
         directory: directory.to_string_lossy().into_owned(),
         name: Some(plan.display().to_string()),
     };

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use ops::Result;
 use ops::lock::{LockView, acquire, check, force, list, release, renew};
 
-use super::crew::{Which, answer_verdict, reference, token as parse_token};
+use super::crew::{CrewSelector, answer_verdict, reference, token as parse_token};
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
-use crate::person::Decider;
+use crate::person::PersonArgs;
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -20,7 +20,7 @@ pub(crate) enum Command {
   writ lock acquire --run RUN --task T-3 --shared src")]
     Acquire {
         #[command(flatten)]
-        which: Which,
+        which: CrewSelector,
         /// Files, and directories with everything in them
         #[arg(required = true)]
         resources: Vec<String>,
@@ -39,7 +39,7 @@ pub(crate) enum Command {
   writ lock renew --run RUN --task T-2 --token TOKEN")]
     Renew {
         #[command(flatten)]
-        which: Which,
+        which: CrewSelector,
         /// The token that `lock acquire` or `assignment issue` printed
         #[arg(long)]
         token: String,
@@ -55,7 +55,7 @@ Examples:
     )]
     Release {
         #[command(flatten)]
-        which: Which,
+        which: CrewSelector,
         /// The token that `lock acquire` printed
         #[arg(id = "given_token", long = "token", value_name = "TOKEN")]
         #[arg(required_unless_present = "force", conflicts_with = "force")]
@@ -67,7 +67,7 @@ Examples:
         #[arg(long)]
         force: bool,
         #[command(flatten)]
-        decider: Decider,
+        decider: PersonArgs,
     },
     /// List locks and their holders
     #[command(after_help = "Examples:

@@ -28,22 +28,22 @@ pub(crate) struct Args {
     attempt: Option<i64>,
     /// Only this output
     #[arg(long)]
-    stream: Option<Stream>,
+    stream: Option<ShownStream>,
     /// Print the bytes as they are, with control characters. Not on a terminal
     #[arg(long)]
     raw: bool,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Stream {
+enum ShownStream {
     Stdout,
     Stderr,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {
     let stream = args.stream.map(|stream| match stream {
-        Stream::Stdout => OutputStream::Stdout,
-        Stream::Stderr => OutputStream::Stderr,
+        ShownStream::Stdout => OutputStream::Stdout,
+        ShownStream::Stderr => OutputStream::Stderr,
     });
     if is_run(&args.which) {
         refuse_for_runs(args)?;

@@ -21,7 +21,7 @@ use crate::confined::{self, SandboxFlags};
 use crate::host;
 use crate::local::LocalCommand;
 use crate::output::Output;
-use progress::Progress;
+use progress::LoopProgress;
 
 pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("loop", Surface::Continuity), stats::LOCAL];
 
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let flags = SandboxFlags { what: "writ loop", git: args.git, namespace: args.namespace };
     settings.programs.sandboxes = confined::configured(globals, &settings.directory, &flags)?;
     settings.programs.logs = host::made_logs_directory(globals)?;
-    let mut progress = Progress::new();
+    let mut progress = LoopProgress::new();
     let (report, worked) = looping::run(&settings, host::open(globals)?, &mut |event| progress.take(event));
     let details = json!(report);
     worked.map_err(|error| error.details(details.clone()))?;

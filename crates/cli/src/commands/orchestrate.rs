@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use contract::domain::code::ErrorCode;
-use ops::orchestrate::Program;
+use ops::orchestrate::OrchestratorProgram;
 use ops::orchestrate::step::{Answer, Request, Step};
 use ops::{Error, Result};
 
@@ -57,12 +57,12 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
     host::answer::<Step>(globals, output, &request, text)
 }
 
-fn program(command: &str, args: &StepArgs) -> Result<Program> {
+fn program(command: &str, args: &StepArgs) -> Result<OrchestratorProgram> {
     let argv = shlex::split(command).filter(|words| !words.is_empty()).ok_or_else(|| {
         Error::new(ErrorCode::InvalidInput, format!("--command must name a program, not `{command}`"))
     })?;
     let timeout_ms = u64::try_from(args.timeout.as_millis()).unwrap_or(u64::MAX);
-    Ok(Program { argv, run: args.run.clone(), timeout_ms: Some(timeout_ms) })
+    Ok(OrchestratorProgram { argv, run: args.run.clone(), timeout_ms: Some(timeout_ms) })
 }
 
 fn text(answer: &Answer) -> String {

@@ -8,7 +8,7 @@ use ops::{Result, verb};
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
-use crate::person::Decider;
+use crate::person::PersonArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -22,7 +22,7 @@ pub(crate) struct Args {
     #[arg(long)]
     reason: Option<String>,
     #[command(flatten)]
-    decider: Decider,
+    decider: PersonArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {

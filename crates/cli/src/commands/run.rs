@@ -15,7 +15,7 @@ use contract::domain::run::{DocumentKind, RunState};
 use contract::json::Value;
 use ops::names::LAST;
 use ops::run::continue_run::{self, Continue};
-use ops::run::document::Document;
+use ops::run::document::DocumentInput;
 use ops::run::preview::Answer;
 use ops::run::show::show;
 use ops::run::submit::{Request, Submit};
@@ -169,7 +169,7 @@ fn request(args: &Args) -> Result<Request> {
     };
     let names: Vec<String> = args.files.iter().map(|file| file.display().to_string()).collect();
     Ok(Request {
-        document: Document::Text(document),
+        document: DocumentInput::Text(document),
         directory: host::absolute(directory_of(first)).to_string_lossy().into_owned(),
         name: Some(names.join(", ")),
         executor: args.executor.clone(),

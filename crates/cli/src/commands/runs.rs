@@ -7,7 +7,7 @@ mod summary;
 
 use std::process::ExitCode;
 
-use contract::domain::attempt::{Attempt, Outcome};
+use contract::domain::attempt::{Attempt, AttemptOutcome};
 use contract::domain::code::ErrorCode;
 use contract::domain::outside::Outside;
 use contract::domain::run::{RunState, ShownState};
@@ -15,7 +15,7 @@ use contract::domain::status::Status;
 use contract::domain::time::human_duration;
 use contract::json::Value;
 use ops::names::LAST;
-use ops::run::list::{self, Brief, List};
+use ops::run::list::{self, List, RunBrief};
 use ops::run::show::{self, Show, TaskOfRun};
 use ops::run::work::RunAnswer;
 use ops::{Context, Error, Result, Session, verb};
@@ -57,14 +57,14 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
                 if answer.runs.is_empty() {
                     return "no runs\n".to_owned();
                 }
-                let line = |run: &Brief| {
+                let line = |run: &RunBrief| {
                     let (state, objective) = (run.state.as_str(), one_line(&run.objective));
                     let parent = run.parent_run.as_ref().map(|parent| format!("  (started by {parent})"));
                     let parent = parent.unwrap_or_default();
                     format!("{}  {state:<11}  {}  {objective}{parent}\n", run.id, run.created_at)
                 };
                 let mut text: String = answer.runs.iter().map(line).collect();
-                let is_interrupted = |run: &&Brief| run.state == ShownState::Interrupted;
+                let is_interrupted = |run: &&RunBrief| run.state == ShownState::Interrupted;
                 if let Some(run) = answer.runs.iter().find(is_interrupted) {
                     text.push_str(&format!(
                         "hint: continue an interrupted run: writ run --continue {}\n",
@@ -184,7 +184,7 @@ pub(crate) fn print_result_as(
 }
 
 /// A line about changes without a known author.
-fn unattributed(outcome: Option<&Outcome>, indent: &str) -> String {
+fn unattributed(outcome: Option<&AttemptOutcome>, indent: &str) -> String {
     let told = outcome.and_then(|outcome| outcome.outside.as_ref()).and_then(Outside::unattributed);
     told.map(|told| format!("{indent}unattributed: {}\n", one_line(&told))).unwrap_or_default()
 }

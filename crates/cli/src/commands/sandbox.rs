@@ -11,8 +11,8 @@ use contract::domain::network::HostRule;
 use contract::domain::plan::PlanTask;
 use contract::domain::scope::Scope;
 use engine::launcher::Launcher;
-use engine::sandbox::{Wanted, of_child};
-use engine::supervisor::{Exit, InForce, Part, Report};
+use engine::sandbox::{SandboxRequest, of_child};
+use engine::supervisor::{ChildReport, InForce, ProcessExit, SandboxPart};
 use ops::verb::Surface;
 use ops::{Error, Result};
 
@@ -70,7 +70,7 @@ pub(crate) fn run(Command::Test(args): &Command, globals: &Globals, _: &Output) 
     }
     // What is shown is worth having also where not all of it can be enforced.
     let mode = asked.max(SandboxMode::Prefer);
-    let wanted = Wanted { mode, namespace: Namespace::On, ..Wanted::of(&task, None) };
+    let wanted = SandboxRequest { mode, namespace: Namespace::On, ..SandboxRequest::of(&task, None) };
     if let Some(reason) = wanted.refusal(&workspace) {
         return Err(Error::new(ErrorCode::Denied, format!("cannot set up the sandbox: {reason}")));
     }
@@ -116,11 +116,11 @@ fn show(spec: engine::supervisor::LaunchSpec) -> Result<ExitCode> {
     loop {
         let Some((_, report)) = children.next(contract::domain::limits::POLL_INTERVAL) else { continue };
         match report {
-            Report::Started { in_force, .. } => say(&told(&in_force)),
+            ChildReport::Started { in_force, .. } => say(&told(&in_force)),
             // A closed pipe is the reader's wish.
-            Report::Stdout(bytes) => drop(std::io::stdout().write_all(&bytes)),
-            Report::Stderr(bytes) => drop(std::io::stderr().write_all(&bytes)),
-            Report::Visited(visit) if !shown.contains(&visit.to) => {
+            ChildReport::Stdout(bytes) => drop(std::io::stdout().write_all(&bytes)),
+            ChildReport::Stderr(bytes) => drop(std::io::stderr().write_all(&bytes)),
+            ChildReport::Visited(visit) if !shown.contains(&visit.to) => {
                 let why = visit.reason.map(|reason| format!(": {reason}")).unwrap_or_default();
                 say(&format!(
                     "sandbox network: {} {}{}\n",
@@ -131,28 +131,30 @@ fn show(spec: engine::supervisor::LaunchSpec) -> Result<ExitCode> {
                 shown.push(visit.to);
             }
             // The sums at the end.
-            Report::Visited(_) => {}
-            Report::Exceeded(what) => say(&format!("its processes used {what}, so they were ended\n")),
-            Report::Exited(Exit::Code(number)) => code = ExitCode::from(u8::try_from(number).unwrap_or(1)),
-            Report::Exited(Exit::Signal(signal)) => {
+            ChildReport::Visited(_) => {}
+            ChildReport::Exceeded(what) => say(&format!("its processes used {what}, so they were ended\n")),
+            ChildReport::Exited(ProcessExit::Code(number)) => {
+                code = ExitCode::from(u8::try_from(number).unwrap_or(1))
+            }
+            ChildReport::Exited(ProcessExit::Signal(signal)) => {
                 say(&format!("ended by signal {signal}\n"));
                 code = exit::by_signal(signal);
             }
-            Report::Gone(_) => return Ok(code),
-            Report::Fault(fault) => return Err(failed(fault.message)),
-            Report::Lost(lost) => return Err(failed(lost.message)),
+            ChildReport::Gone(_) => return Ok(code),
+            ChildReport::Fault(fault) => return Err(failed(fault.message)),
+            ChildReport::Lost(lost) => return Err(failed(lost.message)),
         }
     }
 }
 
 /// One part for people, who would read `network: on` as a network that can be used.
-fn line_of(name: &str, part: &Part, in_force: &InForce) -> String {
+fn line_of(name: &str, part: &SandboxPart, in_force: &InForce) -> String {
     let said = match (name, part) {
-        ("network", Part::On) if in_force.is_proxied() => "allow-list".to_owned(),
-        ("network", Part::On) => "blocked".to_owned(),
-        ("network", Part::Off(_)) => "unrestricted".to_owned(),
-        (_, Part::Refused(reason)) => format!("not enforced: {reason}"),
-        (_, Part::On | Part::Off(_)) => part.to_string(),
+        ("network", SandboxPart::On) if in_force.is_proxied() => "allow-list".to_owned(),
+        ("network", SandboxPart::On) => "blocked".to_owned(),
+        ("network", SandboxPart::Off(_)) => "unrestricted".to_owned(),
+        (_, SandboxPart::Refused(reason)) => format!("not enforced: {reason}"),
+        (_, SandboxPart::On | SandboxPart::Off(_)) => part.to_string(),
     };
     format!("sandbox {name}: {said}\n")
 }

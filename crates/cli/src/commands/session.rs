@@ -71,7 +71,7 @@ fn listed(answer: &list::Answer) -> String {
     if answer.sessions.is_empty() {
         return "there are no AOP sessions\n".to_owned();
     }
-    let line = |one: &list::Brief| {
+    let line = |one: &list::SessionBrief| {
         format!("{}  {}  {}\n", one_line(&one.session_id), counted(one.runs, "run"), one.newest_run)
     };
     answer.sessions.iter().map(line).collect()

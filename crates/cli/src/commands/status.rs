@@ -4,7 +4,7 @@ mod hooks;
 
 use std::process::ExitCode;
 
-use contract::continuity::brief::Counts;
+use contract::continuity::brief::TaskCounts;
 use contract::domain::code::ErrorCode;
 use contract::domain::epoch::Halt;
 use contract::domain::time::Clock;
@@ -102,7 +102,7 @@ fn halted(halt: &Halt) -> String {
 }
 
 fn counted(path: &str, bytes: u64, counts: &CountsView, runs: &RunsView) -> String {
-    let Counts { pending, in_progress, completed, blocked } = counts.tasks;
+    let TaskCounts { pending, in_progress, completed, blocked } = counts.tasks;
     let states =
         [("pending", pending), ("in_progress", in_progress), ("completed", completed), ("blocked", blocked)];
     let some = states.into_iter().filter(|(_, tasks)| *tasks > 0);

@@ -11,7 +11,7 @@ use ops::{Error, Result};
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
-use crate::person::Decider;
+use crate::person::PersonArgs;
 
 #[derive(Debug, clap::Subcommand)]
 #[command(defer = true)]
@@ -54,7 +54,7 @@ pub(crate) fn run(command: &Command, globals: &Globals, output: &Output) -> Resu
             })?;
             let expires_in_seconds = expires.map(|length| length.as_secs());
             let request = create::Request { name: name.clone(), scope, expires_in_seconds };
-            host::answer_decided::<create::Create>(globals, &Decider::default(), output, &request, created)
+            host::answer_decided::<create::Create>(globals, &PersonArgs::default(), output, &request, created)
         }
         Command::List => {
             host::answer::<list::List>(globals, output, &list::Request {}, |answer| {

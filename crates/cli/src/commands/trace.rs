@@ -11,7 +11,7 @@ use contract::json::Value;
 use ops::names::LAST;
 use ops::run::shown_state;
 use ops::run::trace::{Answer, Events, events};
-use ops::{Event, Result};
+use ops::{LoggedEvent, Result};
 
 use crate::app::Globals;
 use crate::output::{Format, Output, one_line};
@@ -115,7 +115,7 @@ const SILENT: &str = "writ.task.silent";
 const LOCK_TAKEN_OVER: &str = "writ.lock.taken_over";
 
 /// Whether a lock was taken from the task, by a sweep or by a person.
-fn is_taken_lock(event: &Event) -> bool {
+fn is_taken_lock(event: &LoggedEvent) -> bool {
     let reason = event.record.payload.pointer("/reason").and_then(Value::as_str);
     event.record.is_change && event.record.kind == LOCKS_RELEASED && reason.is_some_and(was_taken)
 }
@@ -124,7 +124,7 @@ fn is_taken_lock(event: &Event) -> bool {
 const LOCKS_RELEASED: &str = "locks_released";
 
 /// Explains an attempt with an unknown outcome, such as one that lost its locks.
-fn lost_attempt(event: &Event) -> String {
+fn lost_attempt(event: &LoggedEvent) -> String {
     let payload = &event.record.payload;
     let word = |path: &str| payload.pointer(path).and_then(Value::as_str).unwrap_or_default();
     if word("/state") != AttemptState::Unknown.as_str() {
@@ -134,7 +134,7 @@ fn lost_attempt(event: &Event) -> String {
 }
 
 /// The checks of an attempt that did not pass.
-fn failed_checks(event: &Event) -> String {
+fn failed_checks(event: &LoggedEvent) -> String {
     let checks = event.record.payload.pointer("/outcome/checks").cloned().unwrap_or_default();
     let checks: Vec<CheckSeen> = serde_json::from_value(checks).unwrap_or_default();
     first_failed(&checks).map(|check| failed_check::text(check, 2)).unwrap_or_default()
@@ -145,7 +145,7 @@ fn noted(what: &str, message: &str) -> String {
 }
 
 /// One layer: how long it took, what it decided and changed, and the digests that bind it to its neighbors.
-fn layer(event: &Event) -> String {
+fn layer(event: &LoggedEvent) -> String {
     let payload = &event.record.payload;
     let words = |path: &str| payload.pointer(path).and_then(Value::as_str).unwrap_or("");
     let mut badges = String::new();
@@ -174,7 +174,7 @@ fn layer(event: &Event) -> String {
 }
 
 /// A request, a delegation or an answer.
-fn exchanged(event: &Event) -> String {
+fn exchanged(event: &LoggedEvent) -> String {
     let record = &event.record;
     format!(
         "  {:<6} {} -> {}  {}  {}\n",

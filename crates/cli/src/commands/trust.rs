@@ -15,7 +15,7 @@ use ops::{Error, Result, verb};
 use crate::app::Globals;
 use crate::host;
 use crate::output::{Output, one_line};
-use crate::person::Decider;
+use crate::person::PersonArgs;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -38,7 +38,7 @@ pub(crate) struct Args {
     #[arg(long)]
     revoke: bool,
     #[command(flatten)]
-    decider: Decider,
+    decider: PersonArgs,
 }
 
 pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<ExitCode> {

@@ -54,14 +54,14 @@ struct Answer {
     /// Every file that is changed or removed.
     files: Vec<Value>,
     /// What stays, and why.
-    kept: Vec<Kept>,
+    kept: Vec<KeptFiles>,
     store: StoreAnswer,
     /// Where the program is. It does not remove itself.
     program: String,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct Kept {
+pub(crate) struct KeptFiles {
     path: String,
     reason: String,
 }
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let mut files: Vec<Value> = hooks.described();
     files.extend(other.remove.iter().chain(&purged).map(|path| found::described(path)));
     let mut kept = other.kept;
-    kept.extend(hooks.elsewhere().into_iter().map(|path| Kept {
+    kept.extend(hooks.elsewhere().into_iter().map(|path| KeptFiles {
         path: path.display().to_string(),
         reason: "it belongs to another project; run `writ uninstall --project` there".to_owned(),
     }));
@@ -115,7 +115,7 @@ fn text(answer: &Answer, changes: &str, removed: &[&PathBuf], store_exists: bool
     if text.is_empty() {
         text.push_str("nothing to remove\n");
     }
-    for Kept { path, reason } in &answer.kept {
+    for KeptFiles { path, reason } in &answer.kept {
         text.push_str(&format!("kept {path}: {reason}\n"));
     }
     if store_exists && !answer.store.removed {

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use contract::domain::limits;
 use contract::domain::time::Timestamp;
-use contract::validate::{Kind, Options, Tripwire, could_not_work, validate};
+use contract::validate::{Kind, Tripwire, ValidateOptions, could_not_work, validate};
 use contract::verdict::Verdict;
 use ops::verb::Surface;
 
@@ -65,7 +65,7 @@ fn kinds_help() -> String {
 }
 
 /// The options, with the files that they name.
-struct Given {
+struct ValidateInput {
     now: Option<Timestamp>,
     tripwire: Tripwire,
     assignment: Option<Vec<u8>>,
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args, output: &Output) -> ExitCode {
         Err(refusal) => return print(&refusal, output),
     };
     let executors = engine::Executors::built_in().known();
-    let options = Options {
+    let options = ValidateOptions {
         strict: args.strict,
         root: args.root.as_deref(),
         now: given.now,
@@ -124,12 +124,12 @@ fn target(words: &[String]) -> Result<(Option<Kind>, &Path), Box<Verdict>> {
     }
 }
 
-fn given(args: &Args) -> Result<Given, Box<Verdict>> {
+fn given(args: &Args) -> Result<ValidateInput, Box<Verdict>> {
     let unreadable = |message: String| Box::new(could_not_work(None, "unreadable", message));
     let file = |path: &Option<PathBuf>| path.as_deref().map(read).transpose().map_err(unreadable);
     let usage = |message: String| Box::new(could_not_work(None, "usage", message));
     let now = args.now.as_deref().map(Timestamp::parse).transpose();
-    Ok(Given {
+    Ok(ValidateInput {
         now: now.map_err(|error| usage(format!("--now: {error}")))?,
         tripwire: Tripwire::parse(&args.tripwire)
             .ok_or_else(|| usage("--tripwire must be deny, warn or off".to_owned()))?,

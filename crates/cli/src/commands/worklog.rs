@@ -7,7 +7,7 @@ use contract::json::Value;
 use ops::Result;
 use ops::worklog::{append, show, verify};
 
-use super::crew::{Which, answer_verdict, own_token, read_document};
+use super::crew::{CrewSelector, answer_verdict, own_token, read_document};
 use crate::app::Globals;
 use crate::host;
 use crate::output::Output;
@@ -25,7 +25,7 @@ pub(crate) enum Command {
   writ worklog append --run RUN --task T-2 entry.json")]
     Append {
         #[command(flatten)]
-        which: Which,
+        which: CrewSelector,
         /// The entry, or - for standard input. Its timestamp, run_id, task_id and actor may be missing
         #[arg(default_value = "-")]
         file: PathBuf,
@@ -42,7 +42,7 @@ pub(crate) enum Command {
   writ worklog show --run RUN --task T-2")]
     Show {
         #[command(flatten)]
-        which: Which,
+        which: CrewSelector,
     },
     /// Check a worklog's file against the store and the contract
     #[command(after_help = "Exit codes: 0 allowed, 1 denied, 2 could not work.
@@ -51,7 +51,7 @@ Examples:
   writ worklog verify --run RUN --task T-2")]
     Verify {
         #[command(flatten)]
-        which: Which,
+        which: CrewSelector,
     },
 }
 

@@ -7,7 +7,7 @@ use ops::Result;
 use ops::host::WorktreeLeftover;
 use ops::worktree::discard::{self, Discard};
 use ops::worktree::gc::{self, Gc, Preview};
-use ops::worktree::list::{self, List, Row};
+use ops::worktree::list::{self, List, WorktreeRow};
 
 use crate::app::Globals;
 use crate::host;
@@ -110,7 +110,7 @@ fn left(leftover: &WorktreeLeftover) -> String {
     format!("not a clone: {}\n  {}\n", one_line(&leftover.reason), one_line(&leftover.directory))
 }
 
-fn line(row: &Row) -> String {
+fn line(row: &WorktreeRow) -> String {
     let record = &row.worktree;
     let standing = match &row.standing {
         Standing::Empty => "empty".to_owned(),

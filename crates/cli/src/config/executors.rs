@@ -76,7 +76,7 @@ static EXECUTOR: Object = Object {
 static ENV: Map = Map { value: TEXT, key: Text { min: 1, max: UNBOUNDED, form: None } };
 
 /// One `[executor.NAME]` table.
-struct Table<'t> {
+struct ExecutorTable<'t> {
     /// `executor.NAME`, as the user wrote it.
     at: String,
     name: String,
@@ -116,7 +116,7 @@ impl Config {
     }
 
     /// What sandboxed tasks with this command may read and reach.
-    fn allow_executor(&mut self, table: &Table<'_>, command: &[String], from: &Path) -> Result<()> {
+    fn allow_executor(&mut self, table: &ExecutorTable<'_>, command: &[String], from: &Path) -> Result<()> {
         let fields = Value::Object(table.fields.clone());
         let credentials = self.credentials_in(&fields, &table.at, from)?;
         self.sandbox.credentials_of_commands.push((command.to_vec(), credentials));
@@ -126,12 +126,16 @@ impl Config {
     }
 }
 
-fn tables(value: &Value) -> Vec<Table<'_>> {
+fn tables(value: &Value) -> Vec<ExecutorTable<'_>> {
     let mut found = Vec::new();
     for section in ["executor", "executors"] {
         for (name, table) in value.get(section).and_then(Value::as_object).into_iter().flatten() {
             if let Some(fields) = table.as_object() {
-                found.push(Table { at: format!("{section}.{name}"), name: name.to_lowercase(), fields });
+                found.push(ExecutorTable {
+                    at: format!("{section}.{name}"),
+                    name: name.to_lowercase(),
+                    fields,
+                });
             }
         }
     }
@@ -139,7 +143,7 @@ fn tables(value: &Value) -> Vec<Table<'_>> {
 }
 
 /// The command of an agent with a name that is invalid for executors: a TASK can name it, a plan cannot.
-fn command_of_agent(table: &Table<'_>) -> Option<Vec<String>> {
+fn command_of_agent(table: &ExecutorTable<'_>) -> Option<Vec<String>> {
     let is_agent =
         ExecutorName::parse(&table.name).is_err() && speaks_for_an_agent(table, ExecutorKind::AopStdio);
     let words = table.fields.get("command").filter(|_| is_agent)?.as_array()?;
@@ -147,7 +151,7 @@ fn command_of_agent(table: &Table<'_>) -> Option<Vec<String>> {
 }
 
 /// Adds what is wrong with a table. `None` if there is no executor to be had from it.
-fn read(table: &Table<'_>, findings: &mut Findings) -> Option<Configured> {
+fn read(table: &ExecutorTable<'_>, findings: &mut Findings) -> Option<Configured> {
     let text = |field: &str| table.fields.get(field).and_then(Value::as_str);
     let at = |field: &str| format!("$.{}.{field}", table.at);
     let built_in = ExecutorKind::built_in().find(|kind| kind.as_str() == table.name);
@@ -237,7 +241,7 @@ fn silence(text: &str, at: &str, findings: &mut Findings) -> Option<Duration> {
 }
 
 /// One that only has a command speaks AOP for the agent of its name, with any name that an agent can have.
-fn speaks_for_an_agent(table: &Table<'_>, kind: ExecutorKind) -> bool {
+fn speaks_for_an_agent(table: &ExecutorTable<'_>, kind: ExecutorKind) -> bool {
     let only = ["command", "credentials", "endpoints"];
     kind == ExecutorKind::AopStdio && table.fields.keys().all(|field| only.contains(&field.as_str()))
 }

@@ -11,7 +11,7 @@ use super::claude::Claude;
 use super::handling::tool::ToolCall;
 use super::opencode::OpenCode;
 use super::places::Scope;
-use super::{FileChange, Program};
+use super::{FileChange, HookProgram};
 
 /// Every agent program that can be hooked. The first is meant where none is named.
 pub(crate) const ADAPTERS: &[&dyn HookAdapter] = &[&Claude, &OpenCode];
@@ -53,13 +53,18 @@ pub(crate) trait HookAdapter: Sync + std::fmt::Debug {
     fn missing_directories(&self, scope: Scope) -> Result<Vec<String>>;
 
     /// What an installation changes. Directories that were `made` for it are removed with it.
-    fn install(&self, scope: Scope, program: &Program, made: &[String]) -> Result<Plan>;
+    fn install(&self, scope: Scope, program: &HookProgram, made: &[String]) -> Result<HookPlan>;
 
     /// What removing the installation changes.
-    fn uninstall(&self, scope: Scope, program: &Program, force: bool) -> Result<Plan>;
+    fn uninstall(&self, scope: Scope, program: &HookProgram, force: bool) -> Result<HookPlan>;
 
     /// Adds what is installed to `hooks` of the status, and what deserves attention.
-    fn status(&self, program: &Program, hooks: &mut Map<String, Value>, diagnostics: &mut Vec<Diagnostic>);
+    fn status(
+        &self,
+        program: &HookProgram,
+        hooks: &mut Map<String, Value>,
+        diagnostics: &mut Vec<Diagnostic>,
+    );
 }
 
 /// The hooks that return an answer to the agent.
@@ -72,7 +77,7 @@ pub(crate) enum HookEvent {
 
 /// What an installation or its removal would change.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct HookPlan {
     pub(crate) changes: Vec<FileChange>,
     /// Directories to remove afterwards if nothing is in them.
     pub(crate) directories: Vec<String>,
@@ -80,7 +85,7 @@ pub(crate) struct Plan {
     pub(crate) answer: Value,
 }
 
-impl Plan {
+impl HookPlan {
     pub(crate) fn new(answer: Value) -> Self {
         Self { changes: Vec::new(), directories: Vec::new(), answer }
     }

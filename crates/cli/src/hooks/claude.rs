@@ -10,12 +10,12 @@ use ops::host::Diagnostic;
 use ops::{Error, Result};
 use serde_json::{Map, Value, json};
 
-use super::adapter::{HookAdapter, HookEvent, Plan};
+use super::adapter::{HookAdapter, HookEvent, HookPlan};
 use super::handling::tool::ToolCall;
 use super::places::{self, Scope};
-use super::{FileChange, Program, files, records};
+use super::{FileChange, HookProgram, files, records};
 use crate::{env, host};
-use settings::{EVENTS, Record};
+use settings::{ClaudeUndo, EVENTS};
 
 /// Tools that change nothing in the project.
 const READING_TOOLS: [&str; 13] = [
@@ -77,7 +77,7 @@ impl HookAdapter for Claude {
         Ok(files::missing_directories(&file(scope)?).iter().map(|path| path.display().to_string()).collect())
     }
 
-    fn install(&self, scope: Scope, program: &Program, made: &[String]) -> Result<Plan> {
+    fn install(&self, scope: Scope, program: &HookProgram, made: &[String]) -> Result<HookPlan> {
         let named = file(scope)?;
         let path = files::real(&named)?;
         let before = files::read(&path)?;
@@ -85,7 +85,7 @@ impl HookAdapter for Claude {
         let name = path.display().to_string();
         let found = settings::install(&name, before.as_deref(), record.as_ref(), program, scope)
             .map_err(|reason| refused(&name, &reason))?;
-        let mut plan = Plan::new(json!({
+        let mut plan = HookPlan::new(json!({
             "path": named.display().to_string(),
             "installed": names(&found.installed),
             "skipped": names(&found.skipped),
@@ -104,10 +104,10 @@ impl HookAdapter for Claude {
         Ok(plan)
     }
 
-    fn uninstall(&self, scope: Scope, program: &Program, _force: bool) -> Result<Plan> {
+    fn uninstall(&self, scope: Scope, program: &HookProgram, _force: bool) -> Result<HookPlan> {
         let named = file(scope)?;
         let path = files::real(&named)?;
-        let mut plan = Plan::new(json!({"path": named.display().to_string(), "removed": null}));
+        let mut plan = HookPlan::new(json!({"path": named.display().to_string(), "removed": null}));
         let record = record(&path)?;
         if let Some(before) = files::read(&path)? {
             let found = settings::uninstall(&before, record.as_ref(), program)
@@ -126,7 +126,12 @@ impl HookAdapter for Claude {
         Ok(plan)
     }
 
-    fn status(&self, program: &Program, hooks: &mut Map<String, Value>, diagnostics: &mut Vec<Diagnostic>) {
+    fn status(
+        &self,
+        program: &HookProgram,
+        hooks: &mut Map<String, Value>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
         let mut installed: Vec<&str> = Vec::new();
         let mut paths: Vec<String> = Vec::new();
         for path in Scope::ALL.iter().filter_map(|scope| file(*scope).ok()) {
@@ -166,8 +171,8 @@ fn file(scope: Scope) -> Result<PathBuf> {
     Ok(directory.join("settings.json"))
 }
 
-fn record(path: &std::path::Path) -> Result<Option<Record>> {
-    let record: Option<Record> = records::load(path)?;
+fn record(path: &std::path::Path) -> Result<Option<ClaudeUndo>> {
+    let record: Option<ClaudeUndo> = records::load(path)?;
     Ok(record.filter(|record| std::path::Path::new(&record.path) == path))
 }
 

@@ -22,16 +22,16 @@ const LOCK_LOOK: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, 
 /// While this value exists, no other writ process changes files in the directory. The directory itself is locked, so
 /// that no lock file stays behind in another program's directory.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct SettingsLock {
     _directory: fs::File,
 }
 
-pub(crate) fn lock(directory: &Path) -> Result<Lock> {
+pub(crate) fn lock(directory: &Path) -> Result<SettingsLock> {
     let file = fs::File::open(directory).map_err(|error| failed("lock", directory, &error))?;
     let begun = Instant::now();
     loop {
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(Lock { _directory: file }),
+            Ok(()) => return Ok(SettingsLock { _directory: file }),
             Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR)
                 if begun.elapsed() < LOCK_WAIT_MAX =>
             {

@@ -7,8 +7,8 @@ pub(crate) mod tool;
 use contract::digest;
 use serde_json::{Value, json};
 
-pub(crate) use input::Input;
-use tool::Outcome;
+pub(crate) use input::HookInput;
+use tool::ToolOutcome;
 
 use super::adapter::HookEvent;
 
@@ -32,7 +32,7 @@ pub(crate) enum Handler {
 
 /// An event that is recorded.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Note {
+pub(crate) struct HookNote {
     pub(crate) kind: &'static str,
     pub(crate) message: String,
     pub(crate) metadata: Value,
@@ -45,18 +45,18 @@ pub(crate) enum Act {
     Resume,
     /// Record an event.
     Note {
-        note: Note,
+        note: HookNote,
         then: Then,
     },
     /// Record an event, and close the task it names if there is such a task.
     Complete {
         task_id: String,
-        note: Note,
+        note: HookNote,
     },
     /// The turn ended: keep the claims alive, and remember what the agent said last.
     Stop {
-        heartbeat: Note,
-        last_words: Option<Note>,
+        heartbeat: HookNote,
+        last_words: Option<HookNote>,
     },
     /// Record what the session has done, before the agent program compacts its context.
     Checkpoint {
@@ -150,7 +150,7 @@ impl Handler {
         }
     }
 
-    pub(crate) fn act(self, input: &Input) -> Act {
+    pub(crate) fn act(self, input: &HookInput) -> Act {
         match self {
             Handler::SessionStart => Act::Resume,
             Handler::Prompt => prompted(input),
@@ -178,7 +178,7 @@ impl Handler {
 
     /// An event that has an id of its own is recorded once, however often it is reported. Other events are recorded
     /// each time, because two turns or two checkpoints may look alike: `call` tells them apart.
-    pub(crate) fn request_id(self, input: &Input, call: &str) -> String {
+    pub(crate) fn request_id(self, input: &HookInput, call: &str) -> String {
         let is_named =
             ["tool_use_id", "prompt_id"].iter().any(|name| !input.raw.get(*name).is_none_or(Value::is_null));
         // A session gets its context each time it starts, resumes or was compacted.
@@ -191,12 +191,12 @@ impl Handler {
     }
 }
 
-fn prompted(input: &Input) -> Act {
+fn prompted(input: &HookInput) -> Act {
     // Some prompts are made by the agent program itself.
     let said = input.text("prompt").filter(|prompt| !prompt.starts_with("<task-notification>"));
     let Some(prompt) = said else { return Act::Renew };
     let asks = BRIEF_WORDS.contains(&prompt.to_lowercase().as_str());
-    let note = Note {
+    let note = HookNote {
         kind: "user_prompt",
         message: excerpt::head(prompt, PROMPT_CHARS_MAX),
         metadata: input.metadata(&[]).into(),
@@ -204,44 +204,45 @@ fn prompted(input: &Input) -> Act {
     Act::Note { note, then: if asks { Then::Brief } else { Then::Remind } }
 }
 
-fn tool_succeeded(input: &Input) -> Act {
+fn tool_succeeded(input: &HookInput) -> Act {
     let call = tool_call(input);
-    if call.is_read { Act::Renew } else { tool_ended(input, &call, Outcome::Succeeded) }
+    if call.is_read { Act::Renew } else { tool_ended(input, &call, ToolOutcome::Succeeded) }
 }
 
-fn tool_failed(input: &Input) -> Act {
+fn tool_failed(input: &HookInput) -> Act {
     let failure = input.failure();
     tool_ended(input, &tool_call(input), input.outcome(&failure))
 }
 
-fn tool_call(input: &Input) -> tool::ToolCall {
+fn tool_call(input: &HookInput) -> tool::ToolCall {
     let arguments = input.raw.get("tool_input").unwrap_or(&Value::Null);
     input.adapter.tool(input.text("tool_name").unwrap_or("a tool"), arguments)
 }
 
-fn tool_ended(input: &Input, call: &tool::ToolCall, outcome: Outcome<'_>) -> Act {
+fn tool_ended(input: &HookInput, call: &tool::ToolCall, outcome: ToolOutcome<'_>) -> Act {
     let root = input.root.as_deref();
     let mut metadata = input.metadata(&["tool_use_id", "agent_id", "agent_type"]);
     metadata.extend(call.metadata(input.raw.get("tool_input"), outcome, root));
     let kind = match outcome {
-        Outcome::Succeeded => "tool_success",
-        Outcome::Failed { .. } => "tool_failure",
+        ToolOutcome::Succeeded => "tool_success",
+        ToolOutcome::Failed { .. } => "tool_failure",
     };
-    let note = Note { kind, message: call.message(outcome, root), metadata: metadata.into() };
+    let note = HookNote { kind, message: call.message(outcome, root), metadata: metadata.into() };
     Act::Note { note, then: Then::Silence }
 }
 
-fn compacting(input: &Input) -> String {
+fn compacting(input: &HookInput) -> String {
     let trigger = excerpt::line(input.text("trigger").unwrap_or("unknown"), TRIGGER_CHARS_MAX);
     let asked = input.text("custom_instructions").map(|text| excerpt::line(text, PROMPT_CHARS_MAX));
     let asked = asked.map(|text| format!(": {text}")).unwrap_or_default();
     format!("context compacted ({trigger}){asked}")
 }
 
-fn stopped(input: &Input) -> Act {
+fn stopped(input: &HookInput) -> Act {
     let metadata: Value = input.metadata(&[]).into();
-    let heartbeat = Note { kind: "heartbeat", message: "turn ended".to_owned(), metadata: metadata.clone() };
-    let last_words = input.text("last_assistant_message").map(|text| Note {
+    let heartbeat =
+        HookNote { kind: "heartbeat", message: "turn ended".to_owned(), metadata: metadata.clone() };
+    let last_words = input.text("last_assistant_message").map(|text| HookNote {
         kind: "last_words",
         message: excerpt::ends(text, LAST_WORDS_CHARS_MAX),
         metadata,
@@ -249,9 +250,9 @@ fn stopped(input: &Input) -> Act {
     Act::Stop { heartbeat, last_words }
 }
 
-fn completed(input: &Input) -> Act {
+fn completed(input: &HookInput) -> Act {
     let subject = input.first_text(&["task_subject", "description", "task_description"]);
-    let note = Note {
+    let note = HookNote {
         kind: "task_completed_signal",
         message: excerpt::line(subject.unwrap_or("a task was completed"), PROMPT_CHARS_MAX),
         metadata: input.metadata(&["task_id", "description"]).into(),
@@ -263,17 +264,17 @@ fn completed(input: &Input) -> Act {
     }
 }
 
-fn subagent(input: &Input, kind: &'static str, what: &str) -> Note {
+fn subagent(input: &HookInput, kind: &'static str, what: &str) -> HookNote {
     let name = input.first_text(&["agent_type", "description", "agent_id"]).unwrap_or("unnamed");
     let name = excerpt::line(name, SUBAGENT_CHARS_MAX);
     let said = input.text("last_assistant_message").map(|text| excerpt::line(text, SUBAGENT_CHARS_MAX));
     let said = said.map(|text| format!(": {text}")).unwrap_or_default();
     let metadata = input.metadata(&["source", "reason", "agent_id", "agent_type", "description"]);
-    Note { kind, message: format!("{what}: {name}{said}"), metadata: metadata.into() }
+    HookNote { kind, message: format!("{what}: {name}{said}"), metadata: metadata.into() }
 }
 
 /// The agent's own list of what it wants to do.
-fn todos(input: &Input) -> Act {
+fn todos(input: &HookInput) -> Act {
     let Some(items) = input.raw.get("todos").and_then(Value::as_array) else { return Act::Renew };
     let text =
         |item: &Value, name: &str| excerpt::line(item[name].as_str().unwrap_or_default(), TODO_CHARS_MAX);
@@ -288,7 +289,7 @@ fn todos(input: &Input) -> Act {
     metadata.insert("todos".to_owned(), json!(kept));
     let message = format!("{done} of {} items done{}", items.len(), next.unwrap_or_default());
     Act::Note {
-        note: Note { kind: "todo_snapshot", message, metadata: metadata.into() },
+        note: HookNote { kind: "todo_snapshot", message, metadata: metadata.into() },
         then: Then::Silence,
     }
 }

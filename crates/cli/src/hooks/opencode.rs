@@ -11,13 +11,13 @@ use ops::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::adapter::{HookAdapter, HookEvent, Plan};
+use super::adapter::{HookAdapter, HookEvent, HookPlan};
 use super::handling::tool::ToolCall;
 use super::places::{self, Scope};
-use super::{FileChange, Program, files, records};
+use super::{FileChange, HookProgram, files, records};
 use crate::{env, host};
-use originals::Replaced;
-use plugin::Found;
+use originals::RemovedOriginal;
+use plugin::InstalledPlugin;
 
 /// Tools that change nothing in the project.
 const READING_TOOLS: [&str; 9] =
@@ -30,13 +30,13 @@ pub(crate) struct OpenCode;
 
 /// What was changed around the plugin.
 #[derive(Debug, Serialize, Deserialize)]
-struct Record {
+struct OpencodeUndo {
     path: String,
     /// Directories that were made for the plugin, outermost first.
     directories: Vec<String>,
     /// Plugins of the original that ours replaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    replaced: Vec<Replaced>,
+    replaced: Vec<RemovedOriginal>,
 }
 
 impl HookAdapter for OpenCode {
@@ -82,19 +82,19 @@ impl HookAdapter for OpenCode {
         Ok(files::missing_directories(&file(scope)?).iter().map(|path| path.display().to_string()).collect())
     }
 
-    fn install(&self, scope: Scope, program: &Program, made: &[String]) -> Result<Plan> {
+    fn install(&self, scope: Scope, program: &HookProgram, made: &[String]) -> Result<HookPlan> {
         let named = file(scope)?;
         let path: PathBuf = files::real(&named)?;
         let before = files::read(&path)?;
         let after = plugin::text(program, scope);
         let status = match plugin::find(before.as_deref()) {
-            Found::Nothing => "installed",
-            Found::Ours if before.as_deref() == Some(after.as_str()) => "skipped",
-            Found::Ours => "updated",
-            Found::Changed | Found::Foreign => return Err(conflict(&path)),
+            InstalledPlugin::Nothing => "installed",
+            InstalledPlugin::Ours if before.as_deref() == Some(after.as_str()) => "skipped",
+            InstalledPlugin::Ours => "updated",
+            InstalledPlugin::Changed | InstalledPlugin::Foreign => return Err(conflict(&path)),
         };
-        let mut plan = Plan::new(json!({"path": named.display().to_string(), "status": status}));
-        let mut record = record(&path)?.unwrap_or_else(|| Record {
+        let mut plan = HookPlan::new(json!({"path": named.display().to_string(), "status": status}));
+        let mut record = record(&path)?.unwrap_or_else(|| OpencodeUndo {
             path: path.display().to_string(),
             directories: Vec::new(),
             replaced: Vec::new(),
@@ -118,18 +118,18 @@ impl HookAdapter for OpenCode {
         Ok(plan)
     }
 
-    fn uninstall(&self, scope: Scope, _program: &Program, force: bool) -> Result<Plan> {
+    fn uninstall(&self, scope: Scope, _program: &HookProgram, force: bool) -> Result<HookPlan> {
         let named = file(scope)?;
         let path = files::real(&named)?;
         let before = files::read(&path)?;
         let (status, removed) = match plugin::find(before.as_deref()) {
-            Found::Nothing => ("not_found", false),
-            Found::Ours => ("removed", true),
-            Found::Changed | Found::Foreign if force => ("removed", true),
-            Found::Changed | Found::Foreign => ("skipped_conflict", false),
+            InstalledPlugin::Nothing => ("not_found", false),
+            InstalledPlugin::Ours => ("removed", true),
+            InstalledPlugin::Changed | InstalledPlugin::Foreign if force => ("removed", true),
+            InstalledPlugin::Changed | InstalledPlugin::Foreign => ("skipped_conflict", false),
         };
         let mut plan =
-            Plan::new(json!({"path": named.display().to_string(), "removed": removed, "status": status}));
+            HookPlan::new(json!({"path": named.display().to_string(), "removed": removed, "status": status}));
         if removed {
             plan.changes.push(FileChange::new(path.clone(), before, None));
         }
@@ -143,7 +143,7 @@ impl HookAdapter for OpenCode {
         Ok(plan)
     }
 
-    fn status(&self, program: &Program, hooks: &mut Map<String, Value>, _: &mut Vec<Diagnostic>) {
+    fn status(&self, program: &HookProgram, hooks: &mut Map<String, Value>, _: &mut Vec<Diagnostic>) {
         let places = Scope::ALL.iter().filter_map(|scope| Some((*scope, file(*scope).ok()?)));
         let places: Vec<(Scope, PathBuf)> = places.collect();
         let there = places.iter().find(|(_, path)| path.exists()).or(places.first());
@@ -157,14 +157,16 @@ impl HookAdapter for OpenCode {
     }
 }
 
-fn look(path: &Path, program: &Program, scope: Scope) -> &'static str {
+fn look(path: &Path, program: &HookProgram, scope: Scope) -> &'static str {
     let text = files::read(path).ok().flatten();
     match plugin::find(text.as_deref()) {
-        Found::Nothing => "missing",
-        Found::Ours if text.as_deref() == Some(plugin::text(program, scope).as_str()) => "installed",
-        Found::Ours => "outdated",
-        Found::Changed => "changed",
-        Found::Foreign => "foreign",
+        InstalledPlugin::Nothing => "missing",
+        InstalledPlugin::Ours if text.as_deref() == Some(plugin::text(program, scope).as_str()) => {
+            "installed"
+        }
+        InstalledPlugin::Ours => "outdated",
+        InstalledPlugin::Changed => "changed",
+        InstalledPlugin::Foreign => "foreign",
     }
 }
 
@@ -184,8 +186,8 @@ fn file(scope: Scope) -> Result<PathBuf> {
     Ok(directory(scope)?.join("plugin/writ.js"))
 }
 
-fn record(path: &Path) -> Result<Option<Record>> {
-    let record: Option<Record> = records::load(path)?;
+fn record(path: &Path) -> Result<Option<OpencodeUndo>> {
+    let record: Option<OpencodeUndo> = records::load(path)?;
     Ok(record.filter(|record| Path::new(&record.path) == path))
 }
 

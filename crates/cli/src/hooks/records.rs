@@ -6,7 +6,7 @@ use ops::Result;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::adapter::Plan;
+use super::adapter::HookPlan;
 use super::{FileChange, files, places};
 
 /// The record of an installation into this file. One that cannot be read is treated as missing.
@@ -23,7 +23,7 @@ pub(crate) fn store(record: &impl Serialize, of: &Path) -> Option<FileChange> {
 }
 
 /// Removes the record with the installation, and then the directories that were made for it.
-pub(crate) fn forget(of: &Path, directories: Vec<String>, plan: &mut Plan) -> Result<()> {
+pub(crate) fn forget(of: &Path, directories: Vec<String>, plan: &mut HookPlan) -> Result<()> {
     if let Some(file) = places::record(of) {
         let before = files::read(&file)?;
         plan.changes.push(FileChange::new(file, before, None));

@@ -14,7 +14,7 @@ use crate::screen::columns;
 
 /// What a task is doing. Ordered by how much a person wants to see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
+pub(crate) enum TaskActivity {
     Running,
     Checking,
     Failed,
@@ -24,65 +24,65 @@ pub(crate) enum Phase {
     Done,
 }
 
-impl Phase {
-    const ALL: [Phase; 7] = [
-        Phase::Running,
-        Phase::Checking,
-        Phase::Failed,
-        Phase::Blocked,
-        Phase::Waiting,
-        Phase::Canceled,
-        Phase::Done,
+impl TaskActivity {
+    const ALL: [TaskActivity; 7] = [
+        TaskActivity::Running,
+        TaskActivity::Checking,
+        TaskActivity::Failed,
+        TaskActivity::Blocked,
+        TaskActivity::Waiting,
+        TaskActivity::Canceled,
+        TaskActivity::Done,
     ];
 
     fn as_str(self) -> &'static str {
         match self {
-            Phase::Running => "running",
-            Phase::Checking => "checking",
-            Phase::Failed => "failed",
-            Phase::Blocked => "blocked",
-            Phase::Waiting => "waiting",
-            Phase::Canceled => "canceled",
-            Phase::Done => "done",
+            TaskActivity::Running => "running",
+            TaskActivity::Checking => "checking",
+            TaskActivity::Failed => "failed",
+            TaskActivity::Blocked => "blocked",
+            TaskActivity::Waiting => "waiting",
+            TaskActivity::Canceled => "canceled",
+            TaskActivity::Done => "done",
         }
     }
 
     fn style(self) -> Style {
         match self {
-            Phase::Running | Phase::Checking => Style::new().fg(Color::Cyan),
-            Phase::Failed => Style::new().fg(Color::Red),
-            Phase::Blocked => Style::new().fg(Color::Yellow),
-            Phase::Waiting | Phase::Canceled => Style::new().add_modifier(Modifier::DIM),
-            Phase::Done => Style::new().fg(Color::Green),
+            TaskActivity::Running | TaskActivity::Checking => Style::new().fg(Color::Cyan),
+            TaskActivity::Failed => Style::new().fg(Color::Red),
+            TaskActivity::Blocked => Style::new().fg(Color::Yellow),
+            TaskActivity::Waiting | TaskActivity::Canceled => Style::new().add_modifier(Modifier::DIM),
+            TaskActivity::Done => Style::new().fg(Color::Green),
         }
     }
 }
 
-impl From<Status> for Phase {
+impl From<Status> for TaskActivity {
     fn from(status: Status) -> Self {
         match status {
-            Status::Todo => Phase::Waiting,
-            Status::InProgress => Phase::Running,
-            Status::Blocked => Phase::Blocked,
-            Status::Done => Phase::Done,
-            Status::Failed => Phase::Failed,
-            Status::Canceled => Phase::Canceled,
+            Status::Todo => TaskActivity::Waiting,
+            Status::InProgress => TaskActivity::Running,
+            Status::Blocked => TaskActivity::Blocked,
+            Status::Done => TaskActivity::Done,
+            Status::Failed => TaskActivity::Failed,
+            Status::Canceled => TaskActivity::Canceled,
         }
     }
 }
 
 /// One task, without anything that a terminal would obey.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Row {
+pub(crate) struct TaskRow {
     pub(crate) name: String,
-    pub(crate) phase: Phase,
+    pub(crate) phase: TaskActivity,
     pub(crate) elapsed: Option<Duration>,
     pub(crate) cost: Option<MicroUsd>,
     /// The last line of progress, or why it ended.
     pub(crate) last: String,
 }
 
-pub(crate) struct Table<'r>(pub(crate) &'r [Row]);
+pub(crate) struct Table<'r>(pub(crate) &'r [TaskRow]);
 
 /// At least this much of a name is shown, whatever else has to go.
 const NAME_COLUMNS_MIN: usize = 8;
@@ -97,8 +97,8 @@ impl Widget for Table<'_> {
         // The last column stays free: some terminals break the line as soon as it is written.
         let width = usize::from(area.width).saturating_sub(1);
         let shown = chosen(self.0, usize::from(area.height));
-        let rows: Vec<&Row> = shown.iter().map(|&index| &self.0[index]).collect();
-        let layout = Columns::of(&rows, width);
+        let rows: Vec<&TaskRow> = shown.iter().map(|&index| &self.0[index]).collect();
+        let layout = TableColumns::of(&rows, width);
         let mut lines = area.rows();
         for (row, line) in rows.iter().zip(lines.by_ref()) {
             layout.draw(row, line, buffer);
@@ -111,7 +111,7 @@ impl Widget for Table<'_> {
 }
 
 /// The indices of the rows that are shown, in the order of the plan. If not all fit, the last line is for the others.
-fn chosen(rows: &[Row], height: usize) -> Vec<usize> {
+fn chosen(rows: &[TaskRow], height: usize) -> Vec<usize> {
     if rows.len() <= height {
         return (0..rows.len()).collect();
     }
@@ -123,15 +123,15 @@ fn chosen(rows: &[Row], height: usize) -> Vec<usize> {
 }
 
 /// `… 480 more: 12 running, 460 waiting, 8 done`
-fn summary(rows: &[Row], shown: &[usize]) -> String {
-    let hidden: Vec<&Row> = rows
+fn summary(rows: &[TaskRow], shown: &[usize]) -> String {
+    let hidden: Vec<&TaskRow> = rows
         .iter()
         .enumerate()
         .filter(|(index, _)| shown.binary_search(index).is_err())
         .map(|(_, row)| row)
         .collect();
-    let count = |phase: Phase| hidden.iter().filter(|row| row.phase == phase).count();
-    let counts: Vec<String> = Phase::ALL
+    let count = |phase: TaskActivity| hidden.iter().filter(|row| row.phase == phase).count();
+    let counts: Vec<String> = TaskActivity::ALL
         .into_iter()
         .filter(|&phase| count(phase) > 0)
         .map(|phase| format!("{} {}", count(phase), phase.as_str()))
@@ -140,7 +140,7 @@ fn summary(rows: &[Row], shown: &[usize]) -> String {
 }
 
 /// Where each part of a row starts.
-struct Columns {
+struct TableColumns {
     name: usize,
     cost: Option<usize>,
     elapsed: usize,
@@ -148,8 +148,8 @@ struct Columns {
     width: usize,
 }
 
-impl Columns {
-    fn of(rows: &[&Row], width: usize) -> Self {
+impl TableColumns {
+    fn of(rows: &[&TaskRow], width: usize) -> Self {
         let longest = rows.iter().map(|row| columns(&row.name)).max().unwrap_or(0);
         let name = longest.min((width / 3).max(NAME_COLUMNS_MIN));
         let elapsed = name + GAP + PHASE_COLUMNS + 1;
@@ -160,7 +160,7 @@ impl Columns {
         Self { name, cost, elapsed, last, width }
     }
 
-    fn draw(&self, row: &Row, line: Rect, buffer: &mut Buffer) {
+    fn draw(&self, row: &TaskRow, line: Rect, buffer: &mut Buffer) {
         let plain = Style::new();
         let rest = |from: usize| self.width.saturating_sub(from);
         put(buffer, line, 0, (&row.name, self.name.min(self.width)), plain);

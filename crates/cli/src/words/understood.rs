@@ -9,13 +9,13 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use crate::app::{grammar, path_of};
 use crate::output::Format;
 
-pub(super) struct Understood {
+pub(super) struct ParsedWords {
     /// The command's names, from the outermost: `task`, `create`.
     pub(super) names: Vec<String>,
     pub(super) format: Option<Format>,
 }
 
-impl Understood {
+impl ParsedWords {
     /// The parser stops at the first word that it does not know. That word is left out, and the rest is parsed again.
     pub(super) fn of(words: &[OsString]) -> Self {
         let mut words = words.to_vec();
@@ -47,14 +47,14 @@ impl Understood {
     }
 }
 
-fn parsed(words: &[OsString]) -> Understood {
+fn parsed(words: &[OsString]) -> ParsedWords {
     let found = lenient(true).try_get_matches_from(words).ok();
     let text = |name: &str| {
         let value = found.as_ref()?.try_get_one::<OsString>(name).ok()??;
         Some(value.to_string_lossy().into_owned())
     };
     let path = found.as_ref().map(path_of).unwrap_or_default();
-    Understood {
+    ParsedWords {
         names: path.split_whitespace().map(str::to_owned).collect(),
         format: text("output").and_then(|word| Format::from_str(&word, false).ok()),
     }

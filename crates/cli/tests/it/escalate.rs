@@ -183,7 +183,8 @@ fn an_escalation_that_an_executor_sends_has_no_effect_and_is_named() {
         "new_priority": "CRITICAL", "reason": "I want it", "escalated_by": "emma",
     });
     let worked = work(&cli, &answered(&cli, &[event.clone(), event, response(json!({}))])).succeeded();
-    let text = "the executor sent PRIORITY_ESCALATION: a task cannot change its own priority; `writ escalate` does";
+    let text =
+        "the executor sent PRIORITY_ESCALATION: a task cannot change its own priority; `writ escalate` does";
     let told = format!("WITHOUT_EFFECT: {text}");
     let decided = worked.decisions("L7");
     assert_eq!(decided.iter().filter(|decision| **decision == told).count(), 1, "{decided:?}");

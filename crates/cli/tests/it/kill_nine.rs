@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::time::Duration;
 
-use engine::supervisor::Role;
+use engine::supervisor::ProcessRole;
 use testkit::{Cli, SeededIds, Signal, eventually, process};
 
 use crate::run_view::{RunView, all_gone, audit_is_clean, file, marked_by, run_id, write_plan};
@@ -402,7 +402,7 @@ fn another_writ_does_no_harm_to_a_living_one() {
     let run = run_id(&living);
     let owner = living.pid();
     let shims = || {
-        let marked = marked_by(owner).into_iter().filter(|marked| marked.role == Role::Shim);
+        let marked = marked_by(owner).into_iter().filter(|marked| marked.role == ProcessRole::Shim);
         marked.map(|shim| shim.process.key()).collect::<Vec<_>>()
     };
     let shims_before = shims();
@@ -464,7 +464,7 @@ fn what_lost_its_supervisor_too_is_ended_by_the_next_writ() {
     let writ = cli.spawn(["run", "plan.toml"]);
     eventually("the task has begun", || !file(&cli, "begun").is_empty());
     let run = run_id(&writ);
-    let shims = marked_by(writ.pid()).into_iter().filter(|marked| marked.role == Role::Shim);
+    let shims = marked_by(writ.pid()).into_iter().filter(|marked| marked.role == ProcessRole::Shim);
     let shims: Vec<u32> = shims.map(|shim| shim.process.pid).collect();
     // In one moment: a stopped one cannot act on the other's death.
     shims.iter().for_each(|&shim| process::signal(shim, Signal::STOP));

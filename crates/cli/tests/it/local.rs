@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use contract::continuity::brief::{Program, ProgramName};
+use contract::continuity::brief::{ProgramCommand, ProgramName};
 use contract::domain::limits;
 use contract::domain::policy::Policy;
 use contract::domain::principal::Action;
@@ -147,7 +147,7 @@ pub(crate) fn session(caller: Caller, request_id: RequestId, token: Option<Strin
     let call = env!("CARGO_BIN_EXE_writ").to_owned();
     let origin = Origin {
         person: "ann".to_owned(),
-        program: fact(Program { call, name: ProgramName::Writ }),
+        program: fact(ProgramCommand { call, name: ProgramName::Writ }),
         environment: fact(author_environment(environment())),
         access_token: Box::new(move || Ok(token.clone())),
         ..Origin::default()

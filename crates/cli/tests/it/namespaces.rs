@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use engine::supervisor::Role;
+use engine::supervisor::ProcessRole;
 use testkit::{Cli, Output, Signal, eventually, process};
 
 use crate::run_view::{all_gone, file, marked_by, write_plan};
@@ -142,10 +142,10 @@ fn nothing_is_left_when_writ_and_its_supervising_processes_are_killed_at_once() 
     write_plan(&cli, &format!("objective = \"Hide\"\nworkspace = \".\"\n{}{}", task("a"), task("b")));
     let writ = cli.spawn(["run", "plan.toml"]);
     eventually("both tasks and their daemons run", || {
-        marked_by(writ.pid()).iter().filter(|marked| marked.role == Role::Init).count() == 2
+        marked_by(writ.pid()).iter().filter(|marked| marked.role == ProcessRole::Init).count() == 2
             && cli.leftovers().len() >= 9
     });
-    let shims = marked_by(writ.pid()).into_iter().filter(|marked| marked.role == Role::Shim);
+    let shims = marked_by(writ.pid()).into_iter().filter(|marked| marked.role == ProcessRole::Shim);
     let shims: Vec<u32> = shims.map(|shim| shim.process.pid).collect();
     assert_eq!(shims.len(), 2);
     // In one moment: a stopped one cannot act on the other's death.

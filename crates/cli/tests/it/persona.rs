@@ -155,8 +155,8 @@ fn every_command_is_described_for_programs() {
     let is_help = |row: &Value| row["command"].as_str().unwrap().ends_with(" help");
     assert!(!described.as_array().unwrap().iter().any(is_help), "{described}");
     assert!(!described.to_string().contains("session-start"), "hidden commands stay hidden");
-    let of_agents = |verb: &&ops::verb::Entry| verb.surface == Surface::Continuity;
-    let has_command = |verb: &&ops::verb::Entry| !verb.command.is_empty() && !verb.command.contains("--");
+    let of_agents = |verb: &&ops::verb::VerbEntry| verb.surface == Surface::Continuity;
+    let has_command = |verb: &&ops::verb::VerbEntry| !verb.command.is_empty() && !verb.command.contains("--");
     for verb in ops::registry::VERBS.iter().filter(of_agents).filter(has_command) {
         let shown = row(&format!("vybe {}", verb.command));
         assert_eq!(shown["mutates"], verb.effect.mutates(), "{shown}");

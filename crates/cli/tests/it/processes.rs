@@ -1,6 +1,6 @@
 //! What tasks start is ended, bounded, and kept apart as the plan says.
 
-use engine::supervisor::Role;
+use engine::supervisor::ProcessRole;
 use testkit::{Cli, Signal, eventually, fake_agent, process};
 
 use crate::run_view::{RunView, all_gone, audit_is_clean, file, marked_by, run_id, write_plan};
@@ -80,8 +80,9 @@ fn a_killed_supervisor_fails_its_task_alone() {
     eventually("the agent has begun", || !file(&cli, "begun").is_empty());
     let attempt = RunView::of(&cli, &run).task("agent").attempts[0].id.clone();
     let marked = marked_by(writ.pid());
-    let shim =
-        marked.iter().find(|found| found.role == Role::Shim && found.marker.attempt.as_str() == attempt);
+    let shim = marked
+        .iter()
+        .find(|found| found.role == ProcessRole::Shim && found.marker.attempt.as_str() == attempt);
     process::signal(shim.unwrap().process.pid, Signal::KILL);
     eventually("its task has failed", || RunView::of(&cli, &run).task("agent").status == "failed");
     let left = marked_by(writ.pid());

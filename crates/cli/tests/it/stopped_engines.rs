@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use contract::domain::limits;
-use engine::supervisor::{Role, process_table};
+use engine::supervisor::{ProcessRole, process_table};
 use testkit::{Background, Cli, Signal, eventually, process};
 
 use crate::bad_stores::sqlite;
@@ -137,7 +137,7 @@ fn says(writ: &Background<'_>, words: &str) {
 
 fn shims_of(writ: &Background<'_>) -> Vec<u32> {
     let marked = marked_by(writ.pid());
-    marked.iter().filter(|marked| marked.role == Role::Shim).map(|marked| marked.process.pid).collect()
+    marked.iter().filter(|marked| marked.role == ProcessRole::Shim).map(|marked| marked.process.pid).collect()
 }
 
 fn is_stopped(pid: u32) -> bool {
@@ -162,7 +162,7 @@ fn below(writ: &Background<'_>) -> Vec<u32> {
     }
     let inits: Vec<u32> = marked_by(writ.pid())
         .iter()
-        .filter(|marked| marked.role == Role::Init)
+        .filter(|marked| marked.role == ProcessRole::Init)
         .map(|marked| marked.process.pid)
         .collect();
     found.retain(|pid| !inits.contains(pid));

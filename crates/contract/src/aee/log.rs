@@ -8,7 +8,7 @@ use crate::verdict::Verdict;
 
 /// One line of a log.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Line {
+pub enum LogLine {
     Whole(Box<Envelope>),
     Short(Short),
 }
@@ -28,18 +28,18 @@ const KIND: &str = "aee_log_line";
 const REQUIRED: [&str; 5] = ["v", "id", "type", "from", "intent"];
 
 /// Reads one line: a whole envelope where it is one, otherwise its five fields.
-pub fn parse_line(line: &[u8]) -> Result<Line, Box<Verdict>> {
+pub fn parse_line(line: &[u8]) -> Result<LogLine, Box<Verdict>> {
     let document = judge::read_object(KIND, line)?;
     let found = check(&document);
     if found.is_empty() {
-        return Ok(Line::Whole(Box::new(read(document))));
+        return Ok(LogLine::Whole(Box::new(read(document))));
     }
     let mut faults = Findings::default();
     for finding in found.iter().filter(|finding| !may_be_absent(finding)) {
         faults.push(finding.path.as_str(), finding.rule, finding.message.as_str());
     }
     if faults.is_empty() {
-        return Ok(Line::Short(short(document)));
+        return Ok(LogLine::Short(short(document)));
     }
     Err(Box::new(judge::rule(KIND, "log line valid", faults, Findings::default())))
 }

@@ -9,7 +9,7 @@ fn fields(value: Value) -> Map<String, Value> {
 }
 
 fn task() -> Envelope {
-    let draft = Draft {
+    let draft = EnvelopeDraft {
         id: "evt_task0001".to_owned(),
         at: Timestamp::parse("2026-03-01T10:00:00Z").unwrap(),
         from: "human.ann".to_owned(),

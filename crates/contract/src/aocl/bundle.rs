@@ -40,12 +40,12 @@ const COMPLETE: &str = "BUG: a bundle has all partitions";
 
 /// A value directly inside a partition.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Entry {
+struct BundleEntry {
     partition: Partition,
     name: String,
 }
 
-impl Entry {
+impl BundleEntry {
     /// The one that a context path leads to or through.
     fn of(path: &str) -> Self {
         let mut segments = path.splitn(4, '.');
@@ -61,7 +61,7 @@ impl Entry {
 
 /// What a delta has replaced: the entries that it is about, as they were before.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Replaced(Vec<(Entry, Option<Value>)>);
+pub struct Replaced(Vec<(BundleEntry, Option<Value>)>);
 
 /// Why a delta was refused. The bundle is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -130,9 +130,9 @@ impl Bundle {
             return Err(InvalidDelta::Path { path: path.clone() });
         }
         delta.values().try_for_each(canonical::check)?;
-        let mut replaced: Vec<(Entry, Option<Value>)> = Vec::with_capacity(delta.len());
+        let mut replaced: Vec<(BundleEntry, Option<Value>)> = Vec::with_capacity(delta.len());
         for (path, value) in delta {
-            let entry = Entry::of(path);
+            let entry = BundleEntry::of(path);
             if replaced.last().is_none_or(|(last, _)| *last != entry) {
                 let before = self.entries(entry.partition).get(&entry.name).cloned();
                 replaced.push((entry, before));
@@ -147,7 +147,7 @@ impl Bundle {
 
     /// Takes back the delta that was applied last.
     pub fn undo(&mut self, Replaced(replaced): Replaced) {
-        for (Entry { partition, name }, before) in replaced.into_iter().rev() {
+        for (BundleEntry { partition, name }, before) in replaced.into_iter().rev() {
             match before {
                 Some(value) => self.entries_mut(partition).insert(name.clone(), value),
                 None => self.entries_mut(partition).remove(&name),

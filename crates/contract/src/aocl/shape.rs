@@ -1,9 +1,9 @@
 //! The shapes of context deltas and digests.
 
 use crate::aocl::bundle;
-use crate::shape::{Form, Map, Shape, TEXT, Text, UNBOUNDED};
+use crate::shape::{Map, Shape, TEXT, Text, TextForm, UNBOUNDED};
 
-pub static CONTEXT_PATH: Form = Form {
+pub static CONTEXT_PATH: TextForm = TextForm {
     name: "a context path such as C4.Policy.allowed_tools",
     pattern: "^(C0\\.Event|C1\\.Identity|C2\\.Task|C3\\.Memory|C4\\.Policy|C5\\.Execution|C6\\.Audit)(\\.[^.]+)+$",
     accepts: bundle::is_context_path,

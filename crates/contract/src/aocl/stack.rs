@@ -5,7 +5,7 @@ mod graph;
 pub mod reference;
 
 pub use check::{parse, validate};
-pub use reference::Reference;
+pub use reference::StackReference;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub const EDGES_MAX: usize = 512;
 pub struct Stack {
     pub stack_id: String,
     pub version: String,
-    pub walk: Walk,
+    pub walk: StackWalk,
     pub defaults: Defaults,
     pub bypass_policy: BypassPolicy,
     pub policy_overrides: PolicyOverrides,
@@ -30,9 +30,9 @@ pub struct Stack {
 
 /// How a request goes through the stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Walk {
+pub enum StackWalk {
     /// One after the other.
-    Pipeline(Vec<Step>),
+    Pipeline(Vec<StackStep>),
     /// From the root along the first edge whose condition holds.
     Dag { nodes: Vec<Node>, edges: Vec<Edge> },
 }
@@ -40,10 +40,10 @@ pub enum Walk {
 document! {
     #[shape(name = "aocl_stack_layer", unknown = KeptUnlessStrict)]
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    pub struct Step {
+    pub struct StackStep {
         pub id: String as NON_BLANK,
         #[serde(rename = "ref")]
-        pub reference: Reference,
+        pub reference: StackReference,
         #[serde(default = "yes")]
         pub enabled: bool,
     }
@@ -55,7 +55,7 @@ document! {
     pub struct Node {
         pub id: String as NON_BLANK,
         #[serde(rename = "ref")]
-        pub reference: Reference,
+        pub reference: StackReference,
     }
 }
 
@@ -119,15 +119,15 @@ pub enum BypassAnswer {
 impl Stack {
     /// The default stack: all layers in sequence, and no role may skip any.
     pub fn standard() -> Self {
-        let step = |layer: Layer| Step {
+        let step = |layer: Layer| StackStep {
             id: layer.id().to_owned(),
-            reference: Reference::Layer(layer),
+            reference: StackReference::Layer(layer),
             enabled: true,
         };
         Self {
             stack_id: "default".to_owned(),
             version: crate::aocl::layer::VERSION.to_owned(),
-            walk: Walk::Pipeline(Layer::ALL.into_iter().map(step).collect()),
+            walk: StackWalk::Pipeline(Layer::ALL.into_iter().map(step).collect()),
             defaults: Defaults::default(),
             bypass_policy: BypassPolicy { audit_required: true, ..BypassPolicy::default() },
             policy_overrides: PolicyOverrides::default(),
@@ -135,24 +135,26 @@ impl Stack {
     }
 
     /// The layers a request can pass, in file order: enabled steps, or all nodes.
-    pub fn members(&self) -> Vec<(&str, Reference)> {
+    pub fn members(&self) -> Vec<(&str, StackReference)> {
         match &self.walk {
-            Walk::Pipeline(steps) => steps
+            StackWalk::Pipeline(steps) => steps
                 .iter()
                 .filter(|step| step.enabled)
                 .map(|step| (step.id.as_str(), step.reference))
                 .collect(),
-            Walk::Dag { nodes, .. } => nodes.iter().map(|node| (node.id.as_str(), node.reference)).collect(),
+            StackWalk::Dag { nodes, .. } => {
+                nodes.iter().map(|node| (node.id.as_str(), node.reference)).collect()
+            }
         }
     }
 
     /// Where a request starts.
     pub fn root(&self) -> &str {
         match &self.walk {
-            Walk::Pipeline(_) => {
+            StackWalk::Pipeline(_) => {
                 self.members().first().expect("BUG: a valid pipeline has an enabled layer").0
             }
-            Walk::Dag { nodes, edges } => {
+            StackWalk::Dag { nodes, edges } => {
                 let is_target = |node: &&Node| edges.iter().any(|edge| edge.to == node.id);
                 let root = nodes.iter().find(|node| !node.reference.is_branch() && !is_target(node));
                 &root.expect("BUG: a valid dag has one root").id
@@ -163,14 +165,14 @@ impl Stack {
     /// The edges from a node of a dag, in file order; the first whose condition holds is taken.
     pub fn edges_from(&self, id: &str) -> Vec<&Edge> {
         match &self.walk {
-            Walk::Pipeline(_) => Vec::new(),
-            Walk::Dag { edges, .. } => edges.iter().filter(|edge| edge.from == id).collect(),
+            StackWalk::Pipeline(_) => Vec::new(),
+            StackWalk::Dag { edges, .. } => edges.iter().filter(|edge| edge.from == id).collect(),
         }
     }
 
     /// Whether work under this stack can be verified: a verify layer must be in it.
     pub fn can_verify(&self) -> bool {
-        self.members().iter().any(|(_, reference)| *reference == Reference::Layer(Layer::Verify))
+        self.members().iter().any(|(_, reference)| *reference == StackReference::Layer(Layer::Verify))
     }
 
     /// Whether someone with this role may skip the layer.
@@ -180,7 +182,7 @@ impl Stack {
         // A guard layer under another name is still a guard.
         let runs_guard = self.members().iter().any(|(id, reference)| {
             *id == layer_id
-                && Layer::NEVER_BYPASSED.iter().any(|layer| *reference == Reference::Layer(*layer))
+                && Layer::NEVER_BYPASSED.iter().any(|layer| *reference == StackReference::Layer(*layer))
         });
         if guard || runs_guard || listed(&self.bypass_policy.never_bypass, layer_id) {
             return BypassAnswer::NeverBypassed;

@@ -18,7 +18,7 @@ const KIND: &str = "aocl_trace";
 
 /// What was found in a trace.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Report {
+pub struct TraceReport {
     pub findings: Findings,
     pub warnings: Findings,
     /// How its events are linked; `None` if there are too few to tell.
@@ -54,8 +54,8 @@ pub fn validate(bytes: &[u8]) -> Verdict {
 }
 
 /// Checks envelopes that are already parsed. The first is the request of the trace.
-pub fn check(envelopes: &[Envelope]) -> Report {
-    let mut report = Report::default();
+pub fn check(envelopes: &[Envelope]) -> TraceReport {
+    let mut report = TraceReport::default();
     let Some(root) = envelopes.first() else {
         report.findings.push("$", "empty_input", "the trace is empty");
         return report;
@@ -88,7 +88,7 @@ fn absorb_refusal(findings: &mut Findings, index: usize, refused: &Verdict) {
 }
 
 /// One layer's `context_out` must be the next one's `context_in`. Each run under one `corr` has its own chain.
-fn check_digests(envelopes: &[Envelope], report: &mut Report) {
+fn check_digests(envelopes: &[Envelope], report: &mut TraceReport) {
     let mut last: BTreeMap<&str, (usize, Digests)> = BTreeMap::new();
     for (index, envelope) in envelopes.iter().enumerate() {
         let Some(digests) = digests_of(envelope) else { continue };

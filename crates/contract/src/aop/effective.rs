@@ -124,13 +124,13 @@ pub fn retries(task: &Task) -> Retries {
 
 /// The heartbeat that an executor must send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Heartbeat {
+pub struct EffectiveHeartbeat {
     pub interval: Duration,
     pub missed_max: u64,
     pub on_failure: OnHeartbeatFailure,
 }
 
-impl Heartbeat {
+impl EffectiveHeartbeat {
     /// Silence longer than this is a failure.
     pub fn silence_max(&self) -> Duration {
         self.interval.saturating_mul(u32::try_from(self.missed_max).unwrap_or(u32::MAX))
@@ -138,10 +138,10 @@ impl Heartbeat {
 }
 
 /// `None` if the TASK requires no heartbeat.
-pub fn heartbeat(task: &Task) -> Option<Heartbeat> {
+pub fn heartbeat(task: &Task) -> Option<EffectiveHeartbeat> {
     let heartbeat = task.execution_policy.as_ref()?.heartbeat.as_ref()?;
     let interval = heartbeat.interval_seconds.unwrap_or(HEARTBEAT_SECONDS_DEFAULT);
-    heartbeat.enabled.unwrap_or(false).then(|| Heartbeat {
+    heartbeat.enabled.unwrap_or(false).then(|| EffectiveHeartbeat {
         interval: Duration::from_secs(interval),
         missed_max: heartbeat.max_missed_beats.unwrap_or(MISSED_BEATS_DEFAULT),
         on_failure: heartbeat.on_heartbeat_failure.unwrap_or(OnHeartbeatFailure::Abort),
@@ -150,17 +150,17 @@ pub fn heartbeat(task: &Task) -> Option<Heartbeat> {
 
 /// The stricter of constraints and budgets. Absent means unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Budget {
+pub struct EffectiveBudget {
     pub cost_max: Option<MicroUsd>,
     pub tokens_max: Option<u64>,
 }
 
-pub fn budget(task: &Task) -> Budget {
+pub fn budget(task: &Task) -> EffectiveBudget {
     let constraints = task.task.constraints.as_ref();
     let budgets = task.task.budgets.as_ref();
     let costs = [constraints.and_then(|c| c.max_cost_usd), budgets.and_then(|b| b.max_cost_usd)];
     let tokens = [constraints.and_then(|c| c.max_tokens), budgets.and_then(|b| b.max_tokens)];
-    Budget {
+    EffectiveBudget {
         // A larger amount would not be exact; `intake::bounds` names the one that holds.
         cost_max: costs.into_iter().flatten().filter_map(at_most).min(),
         tokens_max: tokens.into_iter().flatten().min(),
@@ -173,7 +173,7 @@ fn at_most(dollars: f64) -> Option<MicroUsd> {
 
 /// What the executor may access.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Access {
+pub struct EffectiveAccess {
     /// Normalized absolute paths; each grants itself and everything below it.
     pub read: Vec<String>,
     pub write: Vec<String>,
@@ -181,7 +181,7 @@ pub struct Access {
 }
 
 /// The intersection of what the target can do and what the task allows. Without file paths, a task gets its workspace.
-pub fn access(task: &Task) -> Access {
+pub fn access(task: &Task) -> EffectiveAccess {
     let root = &task.task.environment.workspace_root;
     let has_files = task
         .target
@@ -197,7 +197,11 @@ pub fn access(task: &Task) -> Access {
         None => (workspace.clone(), workspace),
     };
     let write = if read_only { Vec::new() } else { write };
-    Access { read: path::scopes(root, &read), write: path::scopes(root, &write), network: network(task) }
+    EffectiveAccess {
+        read: path::scopes(root, &read),
+        write: path::scopes(root, &write),
+        network: network(task),
+    }
 }
 
 /// The most restrictive of the target's, the task's and the constraints' value; `None` if none is set.

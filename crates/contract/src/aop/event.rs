@@ -186,7 +186,7 @@ document! {
 
 /// The fields outside the body, for reading.
 #[derive(Deserialize)]
-struct Frame {
+struct EventFrame {
     aop_version: String,
     schema_version: Option<String>,
     event: EventKind,
@@ -204,7 +204,7 @@ impl<'de> Deserialize<'de> for Event {
 }
 
 fn read(value: &Value) -> Result<Event, serde_json::Error> {
-    let frame = Frame::deserialize(value)?;
+    let frame = EventFrame::deserialize(value)?;
     let body = match frame.event {
         EventKind::Heartbeat => Body::Heartbeat(Deserialize::deserialize(value)?),
         EventKind::ProgressUpdate => Body::ProgressUpdate(Deserialize::deserialize(value)?),
@@ -226,7 +226,7 @@ fn read(value: &Value) -> Result<Event, serde_json::Error> {
 
 /// The same for printing.
 #[derive(Serialize)]
-struct Printed<'a, B> {
+struct PrintedEvent<'a, B> {
     aop_version: &'a str,
     schema_version: &'a str,
     protocol_family: Family,
@@ -257,8 +257,8 @@ impl Serialize for Event {
 }
 
 impl Event {
-    fn printed<'a, B>(&'a self, body: &'a B) -> Printed<'a, B> {
-        Printed {
+    fn printed<'a, B>(&'a self, body: &'a B) -> PrintedEvent<'a, B> {
+        PrintedEvent {
             aop_version: &self.aop_version,
             schema_version: &self.schema_version,
             protocol_family: Family::Aop,

@@ -3,7 +3,7 @@
 use serde_json::{Map as Fields, Value};
 
 use crate::shape::{
-    Field, Form, NON_BLANK, Shape, TIME_FORM as TIME_WITH_ZONE, Text, UNBOUNDED, optional, words,
+    Field, NON_BLANK, Shape, TIME_FORM as TIME_WITH_ZONE, Text, TextForm, UNBOUNDED, optional, words,
 };
 
 /// The protocol revision this implementation supports and prints.
@@ -33,11 +33,11 @@ pub(super) const NAME: Shape = NON_BLANK;
 pub(super) const VERSION: Shape = Shape::Text(Text { min: 0, max: UNBOUNDED, form: Some(&VERSION_FORM) });
 pub(super) const TIME: Shape = Shape::Text(Text { min: 0, max: UNBOUNDED, form: Some(&TIME_FORM) });
 
-static VERSION_FORM: Form =
-    Form { name: "a version that starts with `2.`", pattern: "^2\\.", accepts: is_v2 };
+static VERSION_FORM: TextForm =
+    TextForm { name: "a version that starts with `2.`", pattern: "^2\\.", accepts: is_v2 };
 
 /// Times without a zone are common; they are read as UTC with a warning.
-pub(super) static TIME_FORM: Form = Form {
+pub(super) static TIME_FORM: TextForm = TextForm {
     name: "a time in RFC 3339 form, such as 2026-01-26T12:00:00Z",
     pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?$",
     accepts: |text| (TIME_WITH_ZONE.accepts)(text) || with_zone(text).is_some(),

@@ -69,7 +69,7 @@ pub const MODEL_UNKNOWN: &str = "unknown";
 
 /// What stands for a required field that a TASK lacks.
 #[derive(Debug, Clone)]
-pub struct Defaults {
+pub struct TaskDefaults {
     pub session_id: String,
     pub task_id: String,
     pub agent_name: String,
@@ -78,7 +78,7 @@ pub struct Defaults {
 
 /// The TASK with every part that can be read, and with defaults for what it lacks. Refused where a limit cannot be
 /// read, or where nothing is asked for.
-pub fn kept(value: &Value, faults: &[Finding], defaults: &Defaults) -> Result<Task, Findings> {
+pub fn kept(value: &Value, faults: &[Finding], defaults: &TaskDefaults) -> Result<Task, Findings> {
     let mut refused: Findings = faults.iter().filter(|fault| is_about_limit(fault)).cloned().collect();
     if value["task"]["objective"].as_str().is_none_or(|text| text.trim().is_empty()) {
         refused.push("$.task.objective", "missing", "there is no objective, so nothing could be asked for");
@@ -137,7 +137,7 @@ fn is_check(fault: &Finding) -> bool {
 }
 
 /// Sets what is missing to its default, and removes what is wrong.
-fn mend(value: &mut Value, fault: &Finding, defaults: &Defaults) {
+fn mend(value: &mut Value, fault: &Finding, defaults: &TaskDefaults) {
     let steps = steps(&fault.path);
     let Some((last, parents)) = steps.split_last() else { return };
     if fault.rule != "missing" {
@@ -158,7 +158,7 @@ fn mend(value: &mut Value, fault: &Finding, defaults: &Defaults) {
     }
 }
 
-fn default(path: &str, field: &str, defaults: &Defaults) -> Option<Value> {
+fn default(path: &str, field: &str, defaults: &TaskDefaults) -> Option<Value> {
     Some(match path {
         "$.schema_version" => json!(super::header::SCHEMA_VERSION),
         "$.protocol_family" => json!("AOP"),

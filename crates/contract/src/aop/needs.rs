@@ -5,7 +5,7 @@ use super::task::{Environment, Input, Task};
 
 /// What was found on the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct MachineFacts {
     /// As [`std::env::consts::OS`] names it.
     pub os: String,
     /// Whether the program of the TASK's shell is installed. Asked only if it names one.
@@ -36,14 +36,14 @@ pub struct Unmet {
 
 /// Whether everything is there.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Judged {
+pub struct NeedsJudgment {
     pub unmet: Option<Unmet>,
     pub warnings: Vec<String>,
 }
 
 /// Decides whether a TASK can start.
-pub fn judge(task: &Task, found: &Found) -> Judged {
-    let mut judged = Judged::default();
+pub fn judge(task: &Task, found: &MachineFacts) -> NeedsJudgment {
+    let mut judged = NeedsJudgment::default();
     let environment = &task.task.environment;
     let headless = task.target.capabilities.as_ref().and_then(|can| can.headless_mode).unwrap_or(true);
     if !headless {
@@ -70,13 +70,13 @@ pub fn judge(task: &Task, found: &Found) -> Judged {
     judged
 }
 
-impl Judged {
+impl NeedsJudgment {
     /// The first of several counts.
     fn lacks(&mut self, code: Code, rule: &'static str, reason: String) {
         self.unmet.get_or_insert(Unmet { code, rule, reason });
     }
 
-    fn os(&mut self, environment: &Environment, found: &Found) {
+    fn os(&mut self, environment: &Environment, found: &MachineFacts) {
         let Some(asked) = environment.os.as_deref().filter(|asked| !is_os(asked, &found.os)) else { return };
         let told = format!("task.environment.os is `{asked}`, and this machine is `{}`", found.os);
         if found.is_mapped {
@@ -86,7 +86,7 @@ impl Judged {
         }
     }
 
-    fn shell(&mut self, environment: &Environment, found: &Found) {
+    fn shell(&mut self, environment: &Environment, found: &MachineFacts) {
         let Some(asked) = environment.shell.as_deref() else { return };
         if found.is_mapped && is_windows_shell(asked) {
             self.warnings
@@ -97,7 +97,7 @@ impl Judged {
         }
     }
 
-    fn branch(&mut self, environment: &Environment, found: &Found) {
+    fn branch(&mut self, environment: &Environment, found: &MachineFacts) {
         let Some(asked) = environment.git_branch.as_deref() else { return };
         let is = match &found.branch {
             Some(Ok(branch)) if branch == asked => return,

@@ -6,7 +6,7 @@ mod print;
 use super::response::{CheckpointResult, CostTracking, ErrorDetails, OutputArtifact, Response, Timing};
 use crate::domain::money::MicroUsd;
 use crate::domain::report::{
-    AgentReport, ArtifactReport, CheckpointReport, CostReport, ErrorReport, ProgressReport, Report,
+    AgentReport, ArtifactReport, CheckpointReport, CostReport, ErrorReport, ExecutorReport, ProgressReport,
     TimingReport,
 };
 
@@ -14,7 +14,7 @@ pub use compare::{KnownOfAttempt, compare};
 pub use print::response_of;
 
 /// The content of a RESPONSE.
-pub fn report_of(response: Response) -> Report {
+pub fn report_of(response: Response) -> ExecutorReport {
     let summary = response.execution_summary.unwrap_or_default();
     let agent = AgentReport {
         name: response.agent.name,
@@ -23,7 +23,7 @@ pub fn report_of(response: Response) -> Report {
     };
     let checkpoints = response.checkpoint_results.into_iter();
     let artifacts = summary.output_artifacts.into_iter();
-    Report {
+    ExecutorReport {
         final_signal: response.task_status.final_signal,
         message: response.task_status.message,
         summary: summary.summary,
@@ -39,7 +39,7 @@ pub fn report_of(response: Response) -> Report {
         warnings: summary.warnings,
         errors: summary.errors,
         actions: summary.actions,
-        ..Report::new(response.task_status.state, agent)
+        ..ExecutorReport::new(response.task_status.state, agent)
     }
 }
 

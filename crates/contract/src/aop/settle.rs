@@ -9,35 +9,35 @@ use crate::shape::{Object, Shape};
 
 /// Normalizes values that match `shape` and leaves the rest for the check. Reports times without a zone.
 pub(super) fn settle(shape: &'static Object, value: &mut Value) -> Findings {
-    let mut walk = Walk { place: Vec::new(), warnings: Findings::default() };
+    let mut walk = SettleWalk { place: Vec::new(), warnings: Findings::default() };
     walk.object(shape, value);
     walk.warnings
 }
 
-enum Step {
+enum SettleStep {
     Field(&'static str),
     Name(String),
     Item(usize),
 }
 
-struct Walk {
-    place: Vec<Step>,
+struct SettleWalk {
+    place: Vec<SettleStep>,
     warnings: Findings,
 }
 
-impl Walk {
+impl SettleWalk {
     fn value(&mut self, shape: &Shape, value: &mut Value) {
         match shape {
             Shape::Object(object) => self.object(object, value),
             Shape::Nullable(inner) => self.value(inner, value),
             Shape::List(list) if has_unsettled(&list.item) => {
                 for (index, item) in value.as_array_mut().into_iter().flatten().enumerate() {
-                    self.below(Step::Item(index), |walk| walk.value(&list.item, item));
+                    self.below(SettleStep::Item(index), |walk| walk.value(&list.item, item));
                 }
             }
             Shape::Map(map) if has_unsettled(&map.value) => {
                 for (name, item) in value.as_object_mut().into_iter().flatten() {
-                    self.below(Step::Name(name.clone()), |walk| walk.value(&map.value, item));
+                    self.below(SettleStep::Name(name.clone()), |walk| walk.value(&map.value, item));
                 }
             }
             Shape::Integer { .. } => settle_integer(value),
@@ -51,7 +51,7 @@ impl Walk {
         let Value::Object(fields) = value else { return };
         for field in object.fields.iter().filter(|field| has_unsettled(&field.shape)) {
             if let Some(value) = fields.get_mut(field.name) {
-                self.below(Step::Field(field.name), |walk| walk.value(&field.shape, value));
+                self.below(SettleStep::Field(field.name), |walk| walk.value(&field.shape, value));
             }
         }
     }
@@ -63,17 +63,17 @@ impl Walk {
         }
     }
 
-    fn below(&mut self, step: Step, visit: impl FnOnce(&mut Self)) {
+    fn below(&mut self, step: SettleStep, visit: impl FnOnce(&mut Self)) {
         self.place.push(step);
         visit(self);
         self.place.pop();
     }
 
     fn path(&self) -> String {
-        let step = |step: &Step| match step {
-            Step::Field(name) => format!(".{name}"),
-            Step::Name(name) => format!(".{name}"),
-            Step::Item(index) => format!("[{index}]"),
+        let step = |step: &SettleStep| match step {
+            SettleStep::Field(name) => format!(".{name}"),
+            SettleStep::Name(name) => format!(".{name}"),
+            SettleStep::Item(index) => format!("[{index}]"),
         };
         format!("${}", self.place.iter().map(step).collect::<String>())
     }

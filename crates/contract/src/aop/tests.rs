@@ -278,8 +278,8 @@ fn whole_floats_and_times_without_zone_are_read() {
 #[test]
 fn an_executor_may_print_events_and_a_response_only() {
     let line = |value: &Value| match parse_line(format!("{value}\r\n").as_bytes(), None) {
-        Ok(Line::Event(event)) => event.kind().as_str().to_owned(),
-        Ok(Line::Response(response)) => response.task_status.state.as_str().to_owned(),
+        Ok(AopLine::Event(event)) => event.kind().as_str().to_owned(),
+        Ok(AopLine::Response(response)) => response.task_status.state.as_str().to_owned(),
         Err(verdict) => format!("{} {}", verdict.code, verdict.reason),
     };
     assert_eq!(line(&vector("valid/c-6.1-event-heartbeat")), "HEARTBEAT");

@@ -4,8 +4,8 @@ mod lift;
 mod loss;
 mod prompt;
 
-pub use lift::{MODEL_UNNAMED, Reply, lift_response, lift_task};
-pub use loss::{Loss, loss};
+pub use lift::{MODEL_UNNAMED, V1Reply, lift_response, lift_task};
+pub use loss::{ConversionLoss, loss};
 pub use prompt::prompt;
 pub(super) use prompt::prompt_from_raw;
 

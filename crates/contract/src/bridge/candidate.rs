@@ -32,7 +32,7 @@ pub const MATURITIES: &[&str] = &["provisional", "candidate", "established", "an
 pub const ANTI_PATTERN: &str = "anti-pattern";
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Candidate {
+pub struct LearningCandidate {
     pub id: String,
     pub kind: KnowledgeType,
     /// The title or first sentence.
@@ -109,7 +109,7 @@ pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
 }
 
 /// Reads one candidate, or gives the verdict that refuses it.
-pub fn parse(bytes: &[u8]) -> Result<Candidate, Box<Verdict>> {
+pub fn parse(bytes: &[u8]) -> Result<LearningCandidate, Box<Verdict>> {
     let document = judge::read_object(KIND, bytes)?;
     let verdict = verdict(&document, false);
     if verdict.allow { Ok(read(document)) } else { Err(Box::new(verdict)) }
@@ -121,7 +121,7 @@ fn verdict(document: &Value, strict: bool) -> Verdict {
 }
 
 /// Reads a document that has no faults.
-fn read(document: Value) -> Candidate {
+fn read(document: Value) -> LearningCandidate {
     let Value::Object(mut fields) = document else { unreachable!("BUG: it was checked to be an object") };
     let mut text = |name: &str| match fields.remove(name) {
         Some(Value::String(text)) => Some(text),
@@ -134,7 +134,7 @@ fn read(document: Value) -> Candidate {
     let maturity = text("maturity").unwrap_or_else(|| MATURITY_DEFAULT.to_owned());
     let tier = text("tier").unwrap_or_else(|| TIER_DEFAULT.to_owned());
     let number = |value: Option<Value>| value.as_ref().and_then(Value::as_f64);
-    Candidate {
+    LearningCandidate {
         id,
         kind: KnowledgeType::parse(&kind).expect("BUG: the type was checked"),
         content,
@@ -154,7 +154,7 @@ fn read(document: Value) -> Candidate {
     }
 }
 
-impl Serialize for Candidate {
+impl Serialize for LearningCandidate {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("id", &self.id)?;

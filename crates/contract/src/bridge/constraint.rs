@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use crate::aee::judge;
 use crate::aee::shape::CONFIDENCE;
-use crate::bridge::candidate::{self, Candidate, KnowledgeType};
+use crate::bridge::candidate::{self, KnowledgeType, LearningCandidate};
 use crate::bridge::{VERSIONS, learning, markdown};
 use crate::finding::Findings;
 use crate::json::{Map, Value};
@@ -149,7 +149,7 @@ impl Serialize for Constraint {
 
 impl Constraint {
     /// The constraint in a candidate. `None` if it contains no warning or is no longer current.
-    pub fn from_candidate(candidate: &Candidate) -> Option<Self> {
+    pub fn from_candidate(candidate: &LearningCandidate) -> Option<Self> {
         let warns = candidate.kind == KnowledgeType::Failure || candidate.maturity == candidate::ANTI_PATTERN;
         let superseded = candidate.extra.get("superseded_by").and_then(Value::as_str);
         if !warns || !candidate.is_current || superseded.is_some_and(|id| !id.is_empty()) {

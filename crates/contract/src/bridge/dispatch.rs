@@ -36,19 +36,19 @@ impl OlExit {
 
 /// What a phase must leave behind, as globs relative to the repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Artifact {
+pub struct PhaseArtifact {
     pub pattern: &'static str,
     /// An optional artifact never decides.
     pub required: bool,
 }
 
 /// The patterns the contract lists. A phase it does not list has none.
-pub fn expected_artifacts(phase: &str) -> &'static [Artifact] {
-    const fn required(pattern: &'static str) -> Artifact {
-        Artifact { pattern, required: true }
+pub fn expected_artifacts(phase: &str) -> &'static [PhaseArtifact] {
+    const fn required(pattern: &'static str) -> PhaseArtifact {
+        PhaseArtifact { pattern, required: true }
     }
-    const fn optional(pattern: &'static str) -> Artifact {
-        Artifact { pattern, required: false }
+    const fn optional(pattern: &'static str) -> PhaseArtifact {
+        PhaseArtifact { pattern, required: false }
     }
     match phase {
         "RESEARCH" => const { &[required(".agents/research/*")] },
@@ -61,7 +61,7 @@ pub fn expected_artifacts(phase: &str) -> &'static [Artifact] {
 
 /// What was observed when a dispatched process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ended {
+pub struct DispatchEnd {
     pub exit_code: i32,
     /// Whether every required artifact exists and is newer than the phase; `None` if nothing is required.
     pub artifacts_found: Option<bool>,
@@ -71,7 +71,7 @@ pub struct Ended {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum DispatchOutcome {
     Success,
     Retry,
     /// Fails closed, exit code 1.
@@ -82,13 +82,13 @@ pub enum Outcome {
 
 /// Decides the outcome of a dispatch. A crash after the work was done is a success; an exit code of 0 without
 /// the work is not. If nothing is required, only the exit code decides.
-pub fn interpret(ended: Ended) -> Outcome {
+pub fn interpret(ended: DispatchEnd) -> DispatchOutcome {
     let done = ended.artifacts_found.unwrap_or(ended.exit_code == 0);
     match (done, ended.exit_code) {
-        (true, _) => Outcome::Success,
-        (false, exit) if exit != 0 && ended.breaker => Outcome::Escalate,
-        (false, _) if ended.retries_left > 0 => Outcome::Retry,
-        (false, _) => Outcome::Fail,
+        (true, _) => DispatchOutcome::Success,
+        (false, exit) if exit != 0 && ended.breaker => DispatchOutcome::Escalate,
+        (false, _) if ended.retries_left > 0 => DispatchOutcome::Retry,
+        (false, _) => DispatchOutcome::Fail,
     }
 }
 

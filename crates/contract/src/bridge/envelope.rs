@@ -36,7 +36,7 @@ impl Contract {
 
 /// One envelope. Unknown fields are kept and passed on unchanged.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Envelope {
+pub struct BridgeEnvelope {
     pub contract: Contract,
     pub source_system: System,
     pub target_system: System,
@@ -84,7 +84,7 @@ pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
 }
 
 /// Reads one envelope, or gives the verdict that refuses it. A refused envelope must not change anything.
-pub fn parse(bytes: &[u8]) -> Result<Envelope, Box<Verdict>> {
+pub fn parse(bytes: &[u8]) -> Result<BridgeEnvelope, Box<Verdict>> {
     let document = judge::read_object(KIND, bytes)?;
     let verdict = verdict(&document, false);
     if verdict.allow { Ok(read(document)) } else { Err(Box::new(verdict)) }
@@ -150,7 +150,7 @@ fn advice(document: &Value) -> Findings {
 }
 
 /// Reads a document that has no faults.
-fn read(document: Value) -> Envelope {
+fn read(document: Value) -> BridgeEnvelope {
     let Value::Object(mut document) = document else { unreachable!("BUG: it was checked to be an object") };
     document.remove("schema_version");
     let text = |fields: &mut Map<String, Value>, name: &str| match fields.remove(name) {
@@ -165,7 +165,7 @@ fn read(document: Value) -> Envelope {
         text(fields, name).unwrap_or_else(|| unreachable!("BUG: `{name}` was checked to be text"))
     };
     let mut meta = object(&mut document, "meta");
-    Envelope {
+    BridgeEnvelope {
         contract: Contract::parse(&word(&mut document, "contract")).expect("BUG: the contract was checked"),
         source_system: System::parse(&word(&mut document, "source_system"))
             .expect("BUG: the system was checked"),
@@ -180,7 +180,7 @@ fn read(document: Value) -> Envelope {
     }
 }
 
-impl Serialize for Envelope {
+impl Serialize for BridgeEnvelope {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut meta = Map::new();
         meta.insert("timestamp".to_owned(), Value::from(self.timestamp.as_str()));
@@ -205,7 +205,12 @@ impl Serialize for Envelope {
 
 /// The event with which `receiver` must answer an envelope it refused. `None` if the refused one was itself
 /// an event: two systems that reject each other's rejections would never stop.
-pub fn rejection(receiver: System, refused: &[u8], verdict: &Verdict, now: Timestamp) -> Option<Envelope> {
+pub fn rejection(
+    receiver: System,
+    refused: &[u8],
+    verdict: &Verdict,
+    now: Timestamp,
+) -> Option<BridgeEnvelope> {
     let document = judge::read(KIND, refused).unwrap_or_default();
     let text = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     if text(&document, "contract").as_deref() == Some(Contract::Events.as_str()) {
@@ -220,7 +225,7 @@ pub fn rejection(receiver: System, refused: &[u8], verdict: &Verdict, now: Times
         "rule": verdict.details.rule,
     });
     let Value::Object(payload) = payload else { unreachable!("BUG: written as an object above") };
-    Some(Envelope {
+    Some(BridgeEnvelope {
         contract: Contract::Events,
         source_system: receiver,
         target_system: sender.unwrap_or(receiver.other()),

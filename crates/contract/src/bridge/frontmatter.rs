@@ -9,7 +9,7 @@ use crate::json::{Map, Value};
 
 /// A Markdown file, split at its frontmatter.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Document<'t> {
+pub struct MarkdownDocument<'t> {
     /// None where the file has no frontmatter.
     pub fields: Option<Fields>,
     pub body: &'t str,
@@ -17,42 +17,42 @@ pub struct Document<'t> {
 
 /// The fields of one mapping, in file order.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Fields(Vec<(String, Node)>);
+pub struct Fields(Vec<(String, YamlNode)>);
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum Node {
+pub enum YamlNode {
     /// As written in the file. Quoted text is never a number.
     Text {
         text: String,
         quoted: bool,
     },
-    List(Vec<Node>),
+    List(Vec<YamlNode>),
     Map(Fields),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message} (line {line})")]
-pub struct Malformed {
+pub struct FrontmatterError {
     pub message: String,
     /// Counted from 1.
     pub line: usize,
 }
 
 /// Splits a file into its fields and its body. Accepts a byte order mark and Windows line ends.
-pub fn parse(text: &str) -> Result<Document<'_>, Malformed> {
+pub fn parse(text: &str) -> Result<MarkdownDocument<'_>, FrontmatterError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Some((_, rest)) = text.split_once('\n').filter(|(first, _)| first.trim_end() == "---") else {
-        return Ok(Document { fields: None, body: text });
+        return Ok(MarkdownDocument { fields: None, body: text });
     };
     let mut at = 0;
     for line in rest.split_inclusive('\n') {
         if matches!(line.trim_end(), "---" | "...") {
             let fields = yaml::parse(&rest[..at])?;
-            return Ok(Document { fields: Some(fields), body: &rest[at + line.len()..] });
+            return Ok(MarkdownDocument { fields: Some(fields), body: &rest[at + line.len()..] });
         }
         at += line.len();
     }
-    Err(Malformed { message: "the frontmatter has no closing ---".to_owned(), line: 1 })
+    Err(FrontmatterError { message: "the frontmatter has no closing ---".to_owned(), line: 1 })
 }
 
 /// Prints fields as frontmatter with its fences. Text is quoted, so that it is read back as text.
@@ -62,7 +62,7 @@ pub fn render(fields: &[(&str, Value)]) -> String {
 }
 
 impl Fields {
-    pub fn get(&self, name: &str) -> Option<&Node> {
+    pub fn get(&self, name: &str) -> Option<&YamlNode> {
         self.0.iter().find(|(key, _)| key == name).map(|(_, node)| node)
     }
 
@@ -78,7 +78,9 @@ impl Fields {
     /// A list of texts; a single text is a list of one.
     pub fn texts(&self, name: &str) -> Vec<String> {
         match self.get(name) {
-            Some(Node::List(items)) => items.iter().filter_map(Node::text).map(str::to_owned).collect(),
+            Some(YamlNode::List(items)) => {
+                items.iter().filter_map(YamlNode::text).map(str::to_owned).collect()
+            }
             Some(node) => node.text().map(str::to_owned).into_iter().collect(),
             None => Vec::new(),
         }
@@ -90,21 +92,21 @@ impl Fields {
     }
 }
 
-impl Node {
+impl YamlNode {
     /// The text, unless this is null, a list or a mapping.
     pub fn text(&self) -> Option<&str> {
         match self {
-            Node::Text { text, quoted } => Some(text.as_str()).filter(|text| *quoted || !is_null(text)),
-            Node::List(_) | Node::Map(_) => None,
+            YamlNode::Text { text, quoted } => Some(text.as_str()).filter(|text| *quoted || !is_null(text)),
+            YamlNode::List(_) | YamlNode::Map(_) => None,
         }
     }
 
     pub fn to_value(&self) -> Value {
         match self {
-            Node::Text { text, quoted: true } => Value::from(text.as_str()),
-            Node::Text { text, quoted: false } => resolved(text),
-            Node::List(items) => items.iter().map(Node::to_value).collect(),
-            Node::Map(fields) => fields.to_value(),
+            YamlNode::Text { text, quoted: true } => Value::from(text.as_str()),
+            YamlNode::Text { text, quoted: false } => resolved(text),
+            YamlNode::List(items) => items.iter().map(YamlNode::to_value).collect(),
+            YamlNode::Map(fields) => fields.to_value(),
         }
     }
 }

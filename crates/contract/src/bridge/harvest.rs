@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aee::judge;
 use crate::bridge::candidate::{
-    Candidate, KnowledgeType, MATURITY_DEFAULT, Source, TIER_DEFAULT, UTILITY_DEFAULT,
+    KnowledgeType, LearningCandidate, MATURITY_DEFAULT, Source, TIER_DEFAULT, UTILITY_DEFAULT,
 };
 use crate::finding::Findings;
 use crate::json::{Map, Value};
@@ -67,7 +67,7 @@ fn verdict(document: &Value, strict: bool) -> Verdict {
     judge::rule(KIND, "harvest candidate valid", findings, Findings::default())
 }
 
-impl From<HarvestCandidate> for Candidate {
+impl From<HarvestCandidate> for LearningCandidate {
     /// Follows the contract's table row by row; fields that OL does not have get the table's default.
     fn from(harvest: HarvestCandidate) -> Self {
         let mut metadata = Map::new();
@@ -77,7 +77,7 @@ impl From<HarvestCandidate> for Candidate {
         let path = joined(&harvest.source_artifacts);
         // The joined form cannot be taken apart again with certainty; the list can.
         metadata.insert("source_artifacts".to_owned(), Value::from(harvest.source_artifacts));
-        Candidate {
+        LearningCandidate {
             id: harvest.id,
             kind: match harvest.kind {
                 HarvestType::Learning => KnowledgeType::Learning,

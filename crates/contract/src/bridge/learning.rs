@@ -8,7 +8,7 @@ pub(crate) use reading::text_of;
 pub use reading::{parse, parse_jsonl};
 
 use crate::bridge::candidate::{
-    self, Candidate, KnowledgeType, MATURITY_DEFAULT, Source, TIER_DEFAULT, UTILITY_DEFAULT,
+    self, KnowledgeType, LearningCandidate, MATURITY_DEFAULT, Source, TIER_DEFAULT, UTILITY_DEFAULT,
 };
 use crate::bridge::frontmatter;
 use crate::digest;
@@ -42,7 +42,7 @@ pub struct Learning {
     pub is_superseded: bool,
 }
 
-impl From<Learning> for Candidate {
+impl From<Learning> for LearningCandidate {
     fn from(learning: Learning) -> Self {
         let mut metadata = Map::new();
         metadata.insert("tags".to_owned(), Value::from(learning.tags));
@@ -50,7 +50,7 @@ impl From<Learning> for Candidate {
             metadata.insert("quest_id".to_owned(), Value::from(quest_id));
         }
         let at = learning.created_at.unwrap_or_default();
-        Candidate {
+        LearningCandidate {
             id: learning.id,
             kind: learning.kind.unwrap_or(KnowledgeType::Learning),
             content: without_prefix(&learning.title).to_owned(),
@@ -69,7 +69,7 @@ impl From<Learning> for Candidate {
 }
 
 /// Prints a candidate as a learning file that AO finds: the frontmatter it reads, a heading, the text.
-pub fn render(candidate: &Candidate) -> String {
+pub fn render(candidate: &LearningCandidate) -> String {
     let metadata = |name: &str| candidate.metadata.get(name).cloned();
     let mut fields = vec![
         ("id", Value::from(candidate.id.as_str())),

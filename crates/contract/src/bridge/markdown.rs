@@ -2,18 +2,18 @@
 
 /// One line of a text.
 #[derive(Clone, Copy)]
-pub(crate) struct Line<'t> {
+pub(crate) struct MarkdownLine<'t> {
     /// Where it starts in the text, in bytes.
     pub(crate) start: usize,
     pub(crate) text: &'t str,
 }
 
 /// The lines of a text that are not inside a fenced code block.
-pub(crate) fn prose(text: &str) -> impl Iterator<Item = Line<'_>> {
+pub(crate) fn prose(text: &str) -> impl Iterator<Item = MarkdownLine<'_>> {
     let mut fence: Option<&str> = None;
     let mut start = 0;
     text.split_inclusive('\n').filter_map(move |raw| {
-        let line = Line { start, text: raw.trim_end_matches(['\n', '\r']) };
+        let line = MarkdownLine { start, text: raw.trim_end_matches(['\n', '\r']) };
         start += raw.len();
         let marker = ["```", "~~~"].into_iter().find(|marker| line.text.trim_start().starts_with(marker));
         match (fence, marker) {
@@ -31,7 +31,7 @@ pub(crate) fn prose(text: &str) -> impl Iterator<Item = Line<'_>> {
 }
 
 /// The line with the first `# ` heading.
-pub(crate) fn heading(text: &str) -> Option<Line<'_>> {
+pub(crate) fn heading(text: &str) -> Option<MarkdownLine<'_>> {
     prose(text).find(|line| line.text.starts_with("# "))
 }
 

@@ -4,7 +4,7 @@ pub mod evaluate;
 pub mod policy;
 pub mod rollback;
 
-pub use evaluate::{Decision, Gate, Input, decide, evaluate};
+pub use evaluate::{FailedGate, Gate, PolicyDecision, decide, evaluate};
 pub use policy::{Policy, Rule, Trigger, parse, validate};
 
 use serde::{Deserialize, Serialize};

@@ -73,7 +73,7 @@ pub fn validate(bytes: &[u8]) -> Verdict {
 
 /// The word in the last tag, and the text after it.
 fn last_tag(text: &str) -> Option<(&str, &str)> {
-    let tag = |line: markdown::Line<'_>| {
+    let tag = |line: markdown::MarkdownLine<'_>| {
         let from = line.text.rfind(OPEN).filter(|at| !is_in_code(&line.text[..*at]))? + OPEN.len();
         let to = from + line.text[from..].find(CLOSE)?;
         Some((line.start + from, line.start + to))

@@ -30,48 +30,49 @@ pub fn step(word: &str) -> Option<&'static str> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Chain {
+pub struct RatchetChain {
     pub id: Option<String>,
     pub started: Option<String>,
     pub epic_id: Option<String>,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<RatchetEntry>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct RatchetEntry {
     /// A known step, or the word itself.
     pub step: String,
-    pub state: State,
+    pub state: RatchetState,
     pub at: Option<String>,
     pub output: Option<String>,
     pub reason: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum RatchetState {
     InProgress,
     Locked,
     Skipped,
 }
 
-impl Chain {
+impl RatchetChain {
     /// The state of a step; `None` if it has no entry. The latest entry counts.
-    pub fn state(&self, step: &str) -> Option<State> {
+    pub fn state(&self, step: &str) -> Option<RatchetState> {
         self.entries.iter().rev().find(|entry| entry.step == step).map(|entry| entry.state)
     }
 
     /// The first step that is neither locked nor skipped.
     pub fn next_step(&self) -> Option<&'static str> {
-        let is_settled = |step: &str| matches!(self.state(step), Some(State::Locked | State::Skipped));
+        let is_settled =
+            |step: &str| matches!(self.state(step), Some(RatchetState::Locked | RatchetState::Skipped));
         STEPS.into_iter().find(|step| !is_settled(step))
     }
 }
 
 /// Reads a chain. Lines that are not entries are left out, as AO does, and reported as warnings; a first line
 /// that is not JSON makes the file unreadable.
-pub fn parse(bytes: &[u8]) -> Result<(Chain, Findings), Box<Verdict>> {
+pub fn parse(bytes: &[u8]) -> Result<(RatchetChain, Findings), Box<Verdict>> {
     let text = text_of(KIND, bytes)?;
-    let mut chain = Chain::default();
+    let mut chain = RatchetChain::default();
     let mut warnings = Findings::default();
     for (index, raw) in text.lines().enumerate().filter(|(_, raw)| !raw.trim().is_empty()) {
         let place = format!("$[{index}]");
@@ -85,10 +86,10 @@ pub fn parse(bytes: &[u8]) -> Result<(Chain, Findings), Box<Verdict>> {
         };
         match line::read(&object) {
             // AO treats the first line as metadata even if it is an entry, and so loses the entry; we do not.
-            line::Line::Meta { id, started, epic_id } if index == 0 => {
+            line::RatchetLine::Meta { id, started, epic_id } if index == 0 => {
                 (chain.id, chain.started, chain.epic_id) = (id, started, epic_id);
             }
-            line::Line::Entry(entry) => {
+            line::RatchetLine::Entry(entry) => {
                 if step(&entry.step).is_none() {
                     warnings.push(
                         format!("{place}.step"),
@@ -98,7 +99,7 @@ pub fn parse(bytes: &[u8]) -> Result<(Chain, Findings), Box<Verdict>> {
                 }
                 chain.entries.push(entry);
             }
-            line::Line::Meta { .. } | line::Line::Other => {
+            line::RatchetLine::Meta { .. } | line::RatchetLine::Other => {
                 warnings.push(place, "skipped_line", "is neither metadata nor an entry");
             }
         }
@@ -120,14 +121,14 @@ pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
 }
 
 /// One line as AO writes it.
-pub fn entry_line(entry: &Entry) -> String {
+pub fn entry_line(entry: &RatchetEntry) -> String {
     let mut object = crate::json::json!({
         "step": entry.step,
         "timestamp": entry.at.as_deref().unwrap_or_default(),
         "output": entry.output.as_deref().unwrap_or_default(),
-        "locked": entry.state == State::Locked,
+        "locked": entry.state == RatchetState::Locked,
     });
-    if entry.state == State::Skipped {
+    if entry.state == RatchetState::Skipped {
         object["skipped"] = Value::Bool(true);
     }
     if let Some(reason) = &entry.reason {

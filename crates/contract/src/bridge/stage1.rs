@@ -25,7 +25,7 @@ document! {
         pub worktree: Option<String>,
         /// The gate.
         pub passed: bool,
-        pub steps: Vec<Step>,
+        pub steps: Vec<Stage1Step>,
         pub summary: String,
     }
 }
@@ -33,7 +33,7 @@ document! {
 document! {
     #[shape(name = "stage1_step", unknown = KeptUnlessStrict)]
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-    pub struct Step {
+    pub struct Stage1Step {
         pub name: String as NON_BLANK,
         pub exit_code: Option<i64>,
         pub passed: bool,
@@ -123,7 +123,7 @@ fn advice(result: &Value) -> Findings {
 
 impl Stage1Result {
     /// The first step that did not pass.
-    pub fn failed_step(&self) -> Option<&Step> {
+    pub fn failed_step(&self) -> Option<&Stage1Step> {
         self.steps.iter().find(|step| !step.passed)
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::aee::vectors;
-use candidate::Candidate;
+use candidate::LearningCandidate;
 use constraint::Constraint;
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ fn a_harvest_goes_the_whole_way() {
         serde_json::from_str(include_str!("../../vectors/bridge/harvest-mapping.json")).unwrap();
     for case in file["cases"].as_array().unwrap() {
         let harvest = harvest::parse(case["harvest"].to_string().as_bytes()).unwrap();
-        let candidate = Candidate::from(harvest);
+        let candidate = LearningCandidate::from(harvest);
         assert_eq!(serde_json::to_value(&candidate).unwrap(), case["candidate"], "{}", case["name"]);
         assert_eq!(learning::file_name(&candidate.id), case["file_name"].as_str().unwrap());
         assert_eq!(learning::render(&candidate), case["file"].as_str().unwrap());
@@ -49,7 +49,7 @@ fn the_policy_decides_as_its_vectors_say() {
     let file: Value =
         serde_json::from_str(include_str!("../../vectors/bridge/memrl-decisions.json")).unwrap();
     for case in file["cases"].as_array().unwrap() {
-        let input: memrl::Input = serde_json::from_value(case["input"].clone()).unwrap();
+        let input: memrl::FailedGate = serde_json::from_value(case["input"].clone()).unwrap();
         let decision = memrl::evaluate(&policy, &input);
         let said = (
             decision.action.as_str(),

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::aocl::Bundle;
 use crate::validate::{Kind, could_not_work, validate};
 use crate::{aee, aop};
-use given::Given;
+use given::OwnedOptions;
 
 /// Answers one question. An unknown question is answered with `error`, which matches no expectation.
 pub fn answer(question: &Value) -> Value {
@@ -33,7 +33,7 @@ fn verdict(question: &Value) -> Value {
         (_, Some(bytes)) => bytes,
         _ => return json!(could_not_work(Some(kind), "usage", "the input is missing")),
     };
-    match Given::read(&question["options"]) {
+    match OwnedOptions::read(&question["options"]) {
         Ok(given) => json!(validate(Some(kind), &bytes, &given.options())),
         Err(name) => {
             json!(could_not_work(Some(kind), "usage", format!("unknown option `{name}`")))

@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::table::Table;
-use super::{Case, File, Mismatch, listed, only, parsed, verdicts};
+use super::table::VectorTable;
+use super::{Case, Mismatch, VectorFile, listed, only, parsed, verdicts};
 use crate::json::strict;
 use crate::validate::Kind;
 
 const CONTRACT: &str = "aocl";
 
-static BUNDLE: Table =
-    Table { ask: "aocl-bundle", given: &["deltas"], may: &[], wanted: &["digests", "after"] };
+static BUNDLE: VectorTable =
+    VectorTable { ask: "aocl-bundle", given: &["deltas"], may: &[], wanted: &["digests", "after"] };
 
-pub(super) fn cases(file: &File<'_>) -> Vec<Case> {
+pub(super) fn cases(file: &VectorFile<'_>) -> Vec<Case> {
     if let Some(kind) = whole(file.path) {
         return vec![document(CONTRACT, kind, file, &json!({"allow": !file.path.contains("invalid")}))];
     }
@@ -33,7 +33,7 @@ fn whole(path: &str) -> Option<Kind> {
 }
 
 /// A file that is a document, and the expected verdict.
-pub(super) fn document(contract: &'static str, kind: Kind, file: &File<'_>, expect: &Value) -> Case {
+pub(super) fn document(contract: &'static str, kind: Kind, file: &VectorFile<'_>, expect: &Value) -> Case {
     Case {
         contract,
         name: file.path.to_owned(),

@@ -4,14 +4,14 @@ mod generated;
 
 use serde_json::{Value, json};
 
-use super::{Case, File, Mismatch, aocl, only, parsed, verdicts};
+use super::{Case, Mismatch, VectorFile, aocl, only, parsed, verdicts};
 use crate::aop::Version;
 use crate::validate::Kind;
 
 const CONTRACT: &str = "aop";
 
 /// Detects the kind of a file by the members of its cases.
-pub(super) fn cases(file: &File<'_>) -> Vec<Case> {
+pub(super) fn cases(file: &VectorFile<'_>) -> Vec<Case> {
     if let Some((folder, _)) = file.path.rsplit_once('/').filter(|(_, name)| name.contains(".md")) {
         let is_v1 = folder == "v1" || folder.ends_with("/v1");
         return is_v1.then(|| v1_text(file)).into_iter().collect();
@@ -93,12 +93,12 @@ fn version(vector: &Value, answer: &Value) -> Result<(), Mismatch> {
     if fits { Ok(()) } else { Err(Mismatch(format!("expected {expect}, got {answer}"))) }
 }
 
-fn audit_record(file: &File<'_>) -> Case {
+fn audit_record(file: &VectorFile<'_>) -> Case {
     let allow = !file.path.contains("invalid/");
     aocl::document(CONTRACT, Kind::AopAudit, file, &json!({ "allow": allow }))
 }
 
-fn v1_text(file: &File<'_>) -> Case {
+fn v1_text(file: &VectorFile<'_>) -> Case {
     let input = String::from_utf8_lossy(file.bytes);
     let vector = json!({"input": input, "expect": {"version": Version::V1.as_str()}});
     Case {

@@ -4,26 +4,31 @@ mod documents;
 
 use serde_json::{Value, json};
 
-use super::table::{Table, holds};
-use super::{Case, File, listed, only, parsed};
+use super::table::{VectorTable, holds};
+use super::{Case, VectorFile, listed, only, parsed};
 
 const CONTRACT: &str = "bridge";
 
 /// Detected by their members alone.
-static TABLES: &[Table] = &[
-    Table { ask: "memrl-bucket", given: &["attempt", "max_attempts"], may: &[], wanted: &["want"] },
-    Table { ask: "memrl-legacy-action", given: &["attempt", "max_retries"], may: &[], wanted: &["want"] },
-    Table { ask: "memrl-classify", given: &["phase", "verdict"], may: &[], wanted: &["want_contract"] },
-    Table {
+static TABLES: &[VectorTable] = &[
+    VectorTable { ask: "memrl-bucket", given: &["attempt", "max_attempts"], may: &[], wanted: &["want"] },
+    VectorTable {
+        ask: "memrl-legacy-action",
+        given: &["attempt", "max_retries"],
+        may: &[],
+        wanted: &["want"],
+    },
+    VectorTable { ask: "memrl-classify", given: &["phase", "verdict"], may: &[], wanted: &["want_contract"] },
+    VectorTable {
         ask: "memrl-cell",
         given: &["memrl_mode", "failure_class", "attempt_bucket"],
         may: &[],
         wanted: &["action", "rule_id"],
     },
-    Table { ask: "memrl-decide", given: &["input"], may: &[], wanted: &["action", "rule_id", "gate"] },
-    Table { ask: "council-verdict", given: &["content"], may: &[], wanted: &["want"] },
-    Table { ask: "promise-of-children", given: &["bd_children"], may: &[], wanted: &["want"] },
-    Table {
+    VectorTable { ask: "memrl-decide", given: &["input"], may: &[], wanted: &["action", "rule_id", "gate"] },
+    VectorTable { ask: "council-verdict", given: &["content"], may: &[], wanted: &["want"] },
+    VectorTable { ask: "promise-of-children", given: &["bd_children"], may: &[], wanted: &["want"] },
+    VectorTable {
         ask: "harvest",
         given: &["harvest"],
         may: &[],
@@ -31,12 +36,13 @@ static TABLES: &[Table] = &[
     },
 ];
 
-static EVALUATE: Table =
-    Table { ask: "memrl-evaluate", given: &["input"], may: &["rules_override"], wanted: &["want"] };
-static MODE: Table = Table { ask: "memrl-mode", given: &["input"], may: &[], wanted: &["want"] };
-static STEP: Table = Table { ask: "ratchet-step", given: &["input"], may: &[], wanted: &["want"] };
+static EVALUATE: VectorTable =
+    VectorTable { ask: "memrl-evaluate", given: &["input"], may: &["rules_override"], wanted: &["want"] };
+static MODE: VectorTable = VectorTable { ask: "memrl-mode", given: &["input"], may: &[], wanted: &["want"] };
+static STEP: VectorTable =
+    VectorTable { ask: "ratchet-step", given: &["input"], may: &[], wanted: &["want"] };
 
-pub(super) fn cases(file: &File<'_>) -> Vec<Case> {
+pub(super) fn cases(file: &VectorFile<'_>) -> Vec<Case> {
     if let Some(case) = documents::case(file) {
         return vec![case];
     }
@@ -44,7 +50,7 @@ pub(super) fn cases(file: &File<'_>) -> Vec<Case> {
     listed(&value).iter().filter_map(|vector| row(file, vector)).collect()
 }
 
-fn row(file: &File<'_>, vector: &Value) -> Option<Case> {
+fn row(file: &VectorFile<'_>, vector: &Value) -> Option<Case> {
     let stem = file.path.rsplit('/').next().unwrap_or(file.path);
     let found = TABLES.iter().find_map(|table| table.case(CONTRACT, vector));
     found.or_else(|| filter(vector)).or_else(|| invalid_policy(vector)).or_else(|| report(vector)).or_else(

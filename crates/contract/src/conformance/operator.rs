@@ -4,32 +4,32 @@ mod changed;
 
 use serde_json::{Value, json};
 
-use super::table::{Table, holds};
-use super::{Case, File, Mismatch, listed, only, parsed, verdicts};
+use super::table::{VectorTable, holds};
+use super::{Case, Mismatch, VectorFile, listed, only, parsed, verdicts};
 use crate::validate::Kind;
 
 const CONTRACT: &str = "operator";
 
 /// Detected by their members.
-static TABLES: &[Table] = &[
-    Table { ask: "lock-normalize", given: &["in"], may: &["options"], wanted: &["out"] },
-    Table {
+static TABLES: &[VectorTable] = &[
+    VectorTable { ask: "lock-normalize", given: &["in"], may: &["options"], wanted: &["out"] },
+    VectorTable {
         ask: "lock-conflict",
         given: &["a", "b"],
         may: &["options", "task_a", "task_b", "mode_a", "mode_b", "active_a", "active_b"],
         wanted: &["conflict"],
     },
-    Table { ask: "transition", given: &["from", "to"], may: &[], wanted: &["legal"] },
-    Table {
+    VectorTable { ask: "transition", given: &["from", "to"], may: &[], wanted: &["legal"] },
+    VectorTable {
         ask: "ledger-delta",
         given: &["base", "streams"],
         may: &["options", "x_base_version"],
         wanted: &["expect"],
     },
-    Table { ask: "injection", given: &["text"], may: &[], wanted: &["rule"] },
+    VectorTable { ask: "injection", given: &["text"], may: &[], wanted: &["rule"] },
 ];
 
-pub(super) fn cases(file: &File<'_>) -> Vec<Case> {
+pub(super) fn cases(file: &VectorFile<'_>) -> Vec<Case> {
     let Some(value) = parsed(file.bytes) else { return Vec::new() };
     listed(&value).iter().filter_map(row).collect()
 }

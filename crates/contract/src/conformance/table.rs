@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Case, Mismatch};
 
 /// One kind of row, detected by its members.
-pub(super) struct Table {
+pub(super) struct VectorTable {
     pub(super) ask: &'static str,
     /// Members of the question; all are required.
     pub(super) given: &'static [&'static str],
@@ -15,7 +15,7 @@ pub(super) struct Table {
     pub(super) wanted: &'static [&'static str],
 }
 
-impl Table {
+impl VectorTable {
     /// The row as a case, if it is one of this table.
     pub(super) fn case(&'static self, contract: &'static str, vector: &Value) -> Option<Case> {
         let has = |name: &&str| vector.get(name).is_some();

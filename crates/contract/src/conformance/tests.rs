@@ -13,7 +13,7 @@ fn run_folder(root: &Path) -> (Vec<String>, Vec<String>) {
     for path in files_below(root) {
         let relative = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
         let bytes = std::fs::read(&path).unwrap();
-        for case in cases(&File { path: &relative, bytes: &bytes }) {
+        for case in cases(&VectorFile { path: &relative, bytes: &bytes }) {
             let beside = path.parent().unwrap();
             let files: Vec<Vec<u8>> =
                 case.needs.iter().map(|name| std::fs::read(beside.join(name)).unwrap()).collect();
@@ -47,7 +47,7 @@ const MINIMAL: &[u8] = include_bytes!("../../vectors/aop/valid/c-2.1-task-minima
 
 fn outcome(vector: &Value, file: &[u8]) -> String {
     let index = json!({"cases": [vector]}).to_string();
-    let found = cases(&File { path: "cases.json", bytes: index.as_bytes() });
+    let found = cases(&VectorFile { path: "cases.json", bytes: index.as_bytes() });
     let [case] = found.as_slice() else { return format!("{} cases", found.len()) };
     let files: Vec<Vec<u8>> = case.needs.iter().map(|_| file.to_vec()).collect();
     case.run(&files).map_or_else(|mismatch| mismatch.to_string(), |()| "passed".to_owned())
@@ -91,6 +91,6 @@ fn a_case_reads_nothing_outside_its_folder() {
 #[test]
 fn an_unknown_file_has_no_cases() {
     for (path, bytes) in [("a.json", "{}"), ("b.json", "{"), ("README.md", "Task: x"), ("c.json", "[1]")] {
-        assert!(cases(&File { path, bytes: bytes.as_bytes() }).is_empty(), "{path}");
+        assert!(cases(&VectorFile { path, bytes: bytes.as_bytes() }).is_empty(), "{path}");
     }
 }

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Case, File, Mismatch, listed, parsed};
+use super::{Case, Mismatch, VectorFile, listed, parsed};
 use crate::json::strict;
 use crate::validate::Kind;
 
 /// One case a file, or many under `cases`.
-pub(super) fn cases(file: &File<'_>) -> Vec<Case> {
+pub(super) fn cases(file: &VectorFile<'_>) -> Vec<Case> {
     let Some(value) = parsed(file.bytes) else { return Vec::new() };
     if value.get("validator").is_some() {
         return case(&value).into_iter().collect();

@@ -16,12 +16,12 @@ use serde_json::Value;
 use super::{ArtifactView, EventView, MemoryView, TaskView};
 use crate::digest;
 use crate::domain::limits;
-pub use checkpoint::{Checkpoint, checkpoint};
-use fit::{Group, choose, clip};
-use found::Found;
+pub use checkpoint::{CheckpointEvent, checkpoint};
+use fit::{BriefGroup, choose, clip};
+use found::BriefMaterial;
 pub use short::short;
 pub use situation::{
-    Counts, FailedCheck, HeldTask, History, Program, ProgramName, ProjectView, Situation, TaskLine,
+    FailedCheck, HeldTask, History, ProgramCommand, ProgramName, ProjectView, Situation, TaskCounts, TaskLine,
 };
 
 /// Bytes that are counted as one token.
@@ -44,7 +44,7 @@ pub struct Brief {
     pub artifacts: Vec<ArtifactView>,
     pub prior_reasoning: Vec<EventView>,
     pub approx_tokens: usize,
-    pub counts: Counts,
+    pub counts: TaskCounts,
     pub pipeline: Vec<TaskLine>,
     pub unlocks: Vec<TaskLine>,
     pub done: Vec<TaskLine>,
@@ -87,14 +87,14 @@ pub struct Composed {
 /// Builds the brief and the prompt, each with at most `budget` tokens.
 pub fn compose(situation: &Situation<'_>, budget: usize) -> Composed {
     let budget = budget.clamp(limits::BRIEF_TOKENS_MIN, limits::BRIEF_TOKENS_MAX);
-    let found = Found::in_situation(situation, budget * TOKEN_BYTES / PARTS);
+    let found = BriefMaterial::in_situation(situation, budget * TOKEN_BYTES / PARTS);
     let brief = brief(situation, &found, budget);
     let prompt = prompt::render(situation, &found, budget * TOKEN_BYTES);
     let both = digest::of_value(&(&brief, &prompt)).unwrap_or_else(|_| digest::of_bytes(prompt.as_bytes()));
     Composed { brief, prompt, digest: both }
 }
 
-fn brief(situation: &Situation<'_>, found: &Found, budget: usize) -> Brief {
+fn brief(situation: &Situation<'_>, found: &BriefMaterial, budget: usize) -> Brief {
     let room = budget * TOKEN_BYTES;
     let most = room / PARTS;
     // The name appears with every item of a project, so it gets less space.
@@ -245,14 +245,14 @@ fn clipped(text: &str, most: usize) -> String {
     if bytes(&short) > 2 * most { clip(text, most / 6).into_owned() } else { short.into_owned() }
 }
 
-fn group<T: Serialize>(weight: usize, things: &[T]) -> Group {
+fn group<T: Serialize>(weight: usize, things: &[T]) -> BriefGroup {
     // A comma between two items.
-    Group { weight, title: 2, sizes: things.iter().map(|thing| bytes(thing) + 1).collect() }
+    BriefGroup { weight, title: 2, sizes: things.iter().map(|thing| bytes(thing) + 1).collect() }
 }
 
 /// The same for a field that is left out where it is empty: its name comes with the first item.
-fn named_group<T: Serialize>(weight: usize, name: &str, things: &[T]) -> Group {
-    Group { title: name.len() + r#""":[],"#.len(), ..group(weight, things) }
+fn named_group<T: Serialize>(weight: usize, name: &str, things: &[T]) -> BriefGroup {
+    BriefGroup { title: name.len() + r#""":[],"#.len(), ..group(weight, things) }
 }
 
 fn kept<T: Clone>(things: &[T], chosen: &[bool]) -> Vec<T> {

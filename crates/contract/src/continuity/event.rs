@@ -35,7 +35,7 @@ const INTERNAL: [&str; 12] = [
 
 /// What is stored of an event, as far as it decides what is printed.
 #[derive(Debug, Clone, Copy)]
-pub struct Stored<'e> {
+pub struct StoredEvent<'e> {
     pub kind: &'e str,
     pub message: &'e str,
     pub payload: &'e Value,
@@ -54,8 +54,8 @@ pub struct Printed {
 }
 
 /// How an event is printed. An agent's own event is printed as it was written.
-pub fn printed(event: &Stored<'_>) -> Printed {
-    let Stored { kind, message, payload, is_change, is_ours } = *event;
+pub fn printed(event: &StoredEvent<'_>) -> Printed {
+    let StoredEvent { kind, message, payload, is_change, is_ours } = *event;
     let metadata = match kind {
         _ if is_change => changed(payload),
         "task_closed" if is_ours => closed(payload),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::memory::draft::{
-    Draft, Expiry, checked_half_life, checked_key, checked_place, checked_value, without_secrets,
+    Expiry, MemoryDraft, checked_half_life, checked_key, checked_place, checked_value, without_secrets,
 };
 use crate::domain::memory::{Memory, MemoryKind};
 use crate::domain::task::Refusal;
@@ -50,7 +50,7 @@ pub fn global() -> String {
 
 impl MemoryText {
     /// Checks everything that does not depend on the time.
-    pub fn draft(&self) -> Result<Draft, Refusal> {
+    pub fn draft(&self) -> Result<MemoryDraft, Refusal> {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         let key = checked_key(&self.key)?.to_owned();
         let place = checked_place(&self.scope, self.scope_id.as_deref())?;
@@ -61,7 +61,7 @@ impl MemoryText {
         }
         let source = source_task_id.as_deref().unwrap_or_default();
         without_secrets(&[&key, &self.value, &place.scope_id, source])?;
-        Ok(Draft {
+        Ok(MemoryDraft {
             place,
             key,
             value: self.value.clone(),

@@ -5,8 +5,8 @@ mod packet;
 
 use serde_json::{Value, json};
 
-use super::Context;
-use super::source::Source;
+use super::ConvertContext;
+use super::source::ConvertSource;
 use crate::digest::uuid_for;
 use crate::domain::crew::task_ref::TaskRef;
 use crate::operator::{RunId, SCHEMA_VERSION};
@@ -15,7 +15,7 @@ pub(super) use envelope::{event as aee_event, task as aee_task};
 pub(super) use packet::assignment;
 
 /// A RESPONSE as a result.
-pub(super) fn result(source: &mut Source<'_>, _: &Context) -> Value {
+pub(super) fn result(source: &mut ConvertSource<'_>, _: &ConvertContext) -> Value {
     take_header(source);
     let run_id = run_id(source, "/session_id");
     let task_id = task_id(source, "/task_id");
@@ -43,14 +43,14 @@ pub(super) fn result(source: &mut Source<'_>, _: &Context) -> Value {
 }
 
 /// Marks header fields as used: the result has its own header.
-fn take_header(source: &mut Source<'_>) {
+fn take_header(source: &mut ConvertSource<'_>) {
     for implied in ["/aop_version", "/schema_version", "/protocol_family", "/message_type"] {
         source.take(implied);
     }
 }
 
 /// A session that is named by a UUID is the run; any other name maps to a UUID that is always the same.
-fn run_id(source: &mut Source<'_>, pointer: &str) -> String {
+fn run_id(source: &mut ConvertSource<'_>, pointer: &str) -> String {
     let session = source.text(pointer).unwrap_or_default();
     if RunId::parse(session).is_some() {
         return session.to_owned();
@@ -60,7 +60,7 @@ fn run_id(source: &mut Source<'_>, pointer: &str) -> String {
     run_id
 }
 
-fn task_id(source: &mut Source<'_>, pointer: &str) -> String {
+fn task_id(source: &mut ConvertSource<'_>, pointer: &str) -> String {
     let name = source.text(pointer).unwrap_or_default();
     if TaskRef::parse(name).is_some() {
         return name.to_owned();
@@ -71,7 +71,7 @@ fn task_id(source: &mut Source<'_>, pointer: &str) -> String {
 }
 
 /// Only a full success is `done`.
-fn status(source: &mut Source<'_>) -> &'static str {
+fn status(source: &mut ConvertSource<'_>) -> &'static str {
     let said = source.text("/extensions/x_status");
     let state = source.text("/task_status/state").unwrap_or_default();
     let signal = source.text("/task_status/final_signal").unwrap_or("SUCCESS");
@@ -93,7 +93,7 @@ fn status(source: &mut Source<'_>) -> &'static str {
     }
 }
 
-fn changes(source: &mut Source<'_>) -> Vec<Value> {
+fn changes(source: &mut ConvertSource<'_>) -> Vec<Value> {
     let mut changes = Vec::new();
     for index in 0..source.count("/execution_summary/output_artifacts") {
         let at = |name: &str| format!("/execution_summary/output_artifacts/{index}/{name}");
@@ -110,7 +110,7 @@ fn changes(source: &mut Source<'_>) -> Vec<Value> {
 }
 
 /// At most five, as the contract says; the rest is reported as lost.
-fn notes(source: &mut Source<'_>) -> Vec<String> {
+fn notes(source: &mut ConvertSource<'_>) -> Vec<String> {
     const NOTES_MAX: usize = 5;
     let summary = source.text("/execution_summary/summary").unwrap_or_default();
     source.take("/execution_summary/actions");
@@ -130,7 +130,7 @@ fn notes(source: &mut Source<'_>) -> Vec<String> {
 }
 
 /// Checkpoints become the criteria. A success without checkpoints uses the executor's summary as evidence.
-fn acceptance(source: &mut Source<'_>, status: &str) -> Vec<Value> {
+fn acceptance(source: &mut ConvertSource<'_>, status: &str) -> Vec<Value> {
     let mut checks = Vec::new();
     for index in 0..source.count("/checkpoint_results") {
         let at = |name: &str| format!("/checkpoint_results/{index}/{name}");

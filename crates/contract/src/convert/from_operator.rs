@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Context;
-use super::source::Source;
+use super::ConvertContext;
+use super::source::ConvertSource;
 use crate::aop::header::{AOP_VERSION, SCHEMA_VERSION};
 
 /// An assignment as a TASK. Criteria become checkpoints, the lock scope becomes the paths that may be written.
-pub(super) fn task(source: &mut Source<'_>, context: &Context) -> Value {
+pub(super) fn task(source: &mut ConvertSource<'_>, context: &ConvertContext) -> Value {
     for implied in ["/schema_version", "/packet_type", "/required_output_schema"] {
         source.take(implied);
     }
@@ -51,7 +51,7 @@ pub(super) fn task(source: &mut Source<'_>, context: &Context) -> Value {
 }
 
 /// Values without an AOP member become extensions, which AOP readers keep.
-fn task_extensions(source: &mut Source<'_>) -> Map<String, Value> {
+fn task_extensions(source: &mut ConvertSource<'_>) -> Map<String, Value> {
     let mut extensions = source.extensions("");
     extensions.extend(source.extensions("/task"));
     extensions.remove("x_checks");
@@ -69,7 +69,7 @@ fn task_extensions(source: &mut Source<'_>) -> Map<String, Value> {
     extensions
 }
 
-fn inputs(source: &mut Source<'_>) -> Vec<Value> {
+fn inputs(source: &mut ConvertSource<'_>) -> Vec<Value> {
     let mut inputs = Vec::new();
     for index in 0..source.count("/context_package") {
         let at = |name: &str| format!("/context_package/{index}/{name}");
@@ -84,7 +84,7 @@ fn inputs(source: &mut Source<'_>) -> Vec<Value> {
 }
 
 /// One checkpoint per criterion; a check that decides it becomes the checkpoint's validation.
-fn phase(source: &mut Source<'_>) -> Value {
+fn phase(source: &mut ConvertSource<'_>) -> Value {
     let checks: Vec<Value> =
         source.take("/task/x_checks").and_then(Value::as_array).cloned().unwrap_or_default();
     let mut checkpoints = Vec::new();
@@ -116,7 +116,7 @@ fn validation(check: &Value) -> Value {
 }
 
 /// A result as a RESPONSE. AOP has no state `blocked`; it becomes ABORTED with a note.
-pub(super) fn response(source: &mut Source<'_>, _: &Context) -> Value {
+pub(super) fn response(source: &mut ConvertSource<'_>, _: &ConvertContext) -> Value {
     source.take("/schema_version");
     let status = source.text("/status").unwrap_or_default();
     let (state, signal) = match status {
@@ -150,7 +150,7 @@ pub(super) fn response(source: &mut Source<'_>, _: &Context) -> Value {
     })
 }
 
-fn changes(source: &mut Source<'_>) -> (Vec<String>, Vec<Value>) {
+fn changes(source: &mut ConvertSource<'_>) -> (Vec<String>, Vec<Value>) {
     let mut actions = Vec::new();
     let mut artifacts = Vec::new();
     for index in 0..source.count("/changes") {
@@ -175,7 +175,7 @@ fn changes(source: &mut Source<'_>) -> (Vec<String>, Vec<Value>) {
     (actions, artifacts)
 }
 
-fn checkpoint_results(source: &mut Source<'_>) -> Vec<Value> {
+fn checkpoint_results(source: &mut ConvertSource<'_>) -> Vec<Value> {
     let mut results = Vec::new();
     for index in 0..source.count("/acceptance_check") {
         let at = |name: &str| format!("/acceptance_check/{index}/{name}");

@@ -7,19 +7,19 @@ use serde_json::{Map, Value};
 
 /// A value that was lost in the conversion.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Lost {
+pub struct LostValue {
     pub path: String,
     pub why: String,
 }
 
-pub(super) struct Source<'d> {
+pub(super) struct ConvertSource<'d> {
     document: &'d Value,
     /// JSON pointers of the used values; each includes everything below it.
     taken: BTreeSet<String>,
-    lost: Vec<Lost>,
+    lost: Vec<LostValue>,
 }
 
-impl<'d> Source<'d> {
+impl<'d> ConvertSource<'d> {
     pub(super) fn new(document: &'d Value) -> Self {
         Self { document, taken: BTreeSet::new(), lost: Vec::new() }
     }
@@ -86,11 +86,11 @@ impl<'d> Source<'d> {
 
     /// Reports that a value was changed.
     pub(super) fn lose(&mut self, pointer: &str, why: impl Into<String>) {
-        self.lost.push(Lost { path: path_of(pointer), why: why.into() });
+        self.lost.push(LostValue { path: path_of(pointer), why: why.into() });
     }
 
     /// Everything that was not used, each with its path.
-    pub(super) fn lost(mut self) -> Vec<Lost> {
+    pub(super) fn lost(mut self) -> Vec<LostValue> {
         let document = self.document;
         self.leftovers(&mut String::new(), document);
         self.lost.sort();

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::Context;
-use super::source::Source;
+use super::ConvertContext;
+use super::source::ConvertSource;
 use crate::bridge::envelope::Contract;
 use crate::bridge::{VERSIONS, stage1};
 
 /// OL reports its checks to AO. A bead that is checked again has the same correlation id.
-pub(super) fn envelope(source: &mut Source<'_>, context: &Context) -> Value {
+pub(super) fn envelope(source: &mut ConvertSource<'_>, context: &ConvertContext) -> Value {
     let correlation = ["/quest_id", "/bead_id"].map(|id| source.text(id).unwrap_or_default().to_owned());
     let payload = source.whole();
     json!({
@@ -22,7 +22,7 @@ pub(super) fn envelope(source: &mut Source<'_>, context: &Context) -> Value {
     })
 }
 
-pub(super) fn result(source: &mut Source<'_>, _: &Context) -> Value {
+pub(super) fn result(source: &mut ConvertSource<'_>, _: &ConvertContext) -> Value {
     for implied in ["/schema_version", "/contract", "/operation"] {
         source.take(implied);
     }

@@ -5,7 +5,7 @@ use super::*;
 const NOW: &str = "2026-03-01T08:00:00Z";
 
 fn to(kind: Kind, document: &Value) -> Converted {
-    let context = Context { now: Timestamp::parse(NOW).unwrap(), root: None };
+    let context = ConvertContext { now: Timestamp::parse(NOW).unwrap(), root: None };
     convert(document.to_string().as_bytes(), kind, &context)
         .unwrap_or_else(|verdict| panic!("{}\n{document:#}", json!(verdict)))
 }
@@ -165,7 +165,7 @@ fn collect(value: &Value, path: &mut String, leaves: &mut Vec<(String, String)>)
 
 #[test]
 fn an_impossible_conversion_is_refused() {
-    let context = Context { now: Timestamp::parse(NOW).unwrap(), root: None };
+    let context = ConvertContext { now: Timestamp::parse(NOW).unwrap(), root: None };
     let refusal = |document: &str, to: Kind| {
         let verdict = convert(document.as_bytes(), to, &context).unwrap_err();
         format!("{} {}", verdict.code, verdict.details.rule.unwrap_or_default())

@@ -12,7 +12,7 @@ use super::network::Visit;
 use super::outside::Outside;
 use super::priority::Priority;
 use super::reason::Warning;
-use super::report::{CheckpointSeen, Report};
+use super::report::{CheckpointSeen, ExecutorReport};
 use super::rollback::Rollback;
 use super::run::{Owner, RunId};
 use super::status::Status;
@@ -81,7 +81,7 @@ pub struct Dispatch {
 
 /// How an attempt ended, and what writ observed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Outcome {
+pub struct AttemptOutcome {
     pub exit_code: Option<i32>,
     pub signal: Option<i32>,
     /// An AOP error code, if the attempt failed.
@@ -138,7 +138,7 @@ pub struct Outcome {
     pub final_signal: Option<FinalSignal>,
     /// What its executor reported, and where that differs from what writ saw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub report: Option<Box<Report>>,
+    pub report: Option<Box<ExecutorReport>>,
     /// The checkpoints of its TASK, as writ saw them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checkpoints: Vec<CheckpointSeen>,
@@ -205,7 +205,7 @@ impl CostBasis {
     }
 }
 
-impl Outcome {
+impl AttemptOutcome {
     /// What it cost, if that is known. Without a report it is not: only what uses no model is free.
     pub fn known_cost(&self) -> Option<MicroUsd> {
         self.cost.or_else(|| self.is_free().then_some(MicroUsd(0)))
@@ -273,7 +273,7 @@ pub struct Attempt {
     pub state: AttemptState,
     pub started_at: Timestamp,
     pub ended_at: Option<Timestamp>,
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<AttemptOutcome>,
     /// The last rollback or redo whose newest attempt this is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollback: Option<Rollback>,

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::artifact::NewArtifact;
-use super::attempt::{AttemptId, AttemptState, Dispatch, NewAttempt, Outcome};
+use super::attempt::{AttemptId, AttemptOutcome, AttemptState, Dispatch, NewAttempt};
 use super::check::TaskChecks;
 use super::crew::CrewChange;
-use super::epoch::Program;
+use super::epoch::WritProgram;
 use super::limit_window::LimitWindow;
-use super::memory::{NewMemory, Place};
+use super::memory::{MemoryScope, NewMemory};
 use super::pins::Digests;
 use super::process::ProcessIdentity;
 use super::reason::Reason;
@@ -103,13 +103,13 @@ pub enum Change {
     },
     MemoryPinned {
         #[serde(flatten)]
-        place: Place,
+        place: MemoryScope,
         key: String,
         pinned: bool,
     },
     MemoryDeleted {
         #[serde(flatten)]
-        place: Place,
+        place: MemoryScope,
         key: String,
     },
     /// Expired memories, by their numbers.
@@ -151,7 +151,7 @@ pub enum Change {
     AttemptEnded {
         attempt_id: AttemptId,
         state: AttemptState,
-        outcome: Box<Outcome>,
+        outcome: Box<AttemptOutcome>,
     },
     /// A rollback or redo began or ended. `attempt_id` is the newest attempt that it covers.
     AttemptRolledBack {
@@ -173,7 +173,7 @@ pub enum Change {
     },
     /// A program of writ began to work without a run of its own.
     ProgramStarted {
-        program: Program,
+        program: WritProgram,
     },
     ProgramEnded {
         process: ProcessIdentity,

@@ -22,7 +22,7 @@ use lock::Grant;
 use row::CrewRow;
 use snapshot::Snapshot;
 use task_ref::TaskRef;
-use worklog::Line;
+use worklog::WorklogLine;
 
 /// Every change of a crew's state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -80,7 +80,7 @@ pub enum CrewChange {
         status: String,
         result: Value,
         checks: Vec<CheckSeen>,
-        changes: Option<snapshot::Changes>,
+        changes: Option<snapshot::SnapshotChanges>,
     },
     BlockerRaised {
         run_id: RunId,
@@ -142,7 +142,7 @@ pub enum CrewChange {
         task_id: TaskId,
         /// The token of the worker that wrote it; `None` if no worker held the task.
         token: Option<i64>,
-        line: Line,
+        line: WorklogLine,
     },
     /// A ledger was imported from another store: its version, and the ids of its deltas.
     HandoffTaken {

@@ -51,7 +51,7 @@ impl Epoch {
 
 /// A program of writ that works for long without a run of its own, such as `writ loop`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Program {
+pub struct WritProgram {
     pub process: ProcessIdentity,
     /// The command: `loop`, `worker run`.
     pub command: String,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::shape::Form;
+use crate::shape::TextForm;
 
 /// The name under which an executor is found: `shell`, `aop-stdio`, or one that was configured.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub struct InvalidExecutorName;
 /// Characters in a name, at most.
 pub const NAME_CHARS_MAX: usize = 64;
 
-pub static FORM: Form = Form {
+pub static FORM: TextForm = TextForm {
     name: "a name of lower-case letters, digits, `-`, `_` and `.`, starting with a letter or digit",
     pattern: "^[a-z0-9][a-z0-9._-]*$",
     accepts: is_name,

@@ -3,7 +3,7 @@
 /// The patterns of one file, in its order. Paths are bytes: a file's name need not be text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct IgnoreFile {
-    patterns: Vec<Pattern>,
+    patterns: Vec<IgnorePattern>,
 }
 
 /// The longest pattern that is read; git has no use for a longer one, as no path is longer.
@@ -12,17 +12,17 @@ const PATTERN_BYTES_MAX: usize = 4096;
 const PATTERNS_MAX: usize = 10_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Pattern {
+struct IgnorePattern {
     is_negated: bool,
     only_directories: bool,
     /// It has a slash before its end: it is compared with the whole path, else with the name alone.
     is_anchored: bool,
-    form: Form,
+    form: PatternForm,
 }
 
 /// The usual patterns are compared without a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Form {
+enum PatternForm {
     Exact(Vec<u8>),
     /// `*.o`
     Suffix(Vec<u8>),
@@ -32,7 +32,7 @@ enum Form {
 impl IgnoreFile {
     pub fn parse(bytes: &[u8]) -> Self {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-        let lines = bytes.split(|&byte| byte == b'\n').filter_map(Pattern::parse);
+        let lines = bytes.split(|&byte| byte == b'\n').filter_map(IgnorePattern::parse);
         Self { patterns: lines.take(PATTERNS_MAX).collect() }
     }
 
@@ -44,7 +44,7 @@ impl IgnoreFile {
     /// to the file's directory, without a slash at either end.
     pub fn decides(&self, path: &[u8], is_directory: bool) -> Option<bool> {
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
-        let matches = |pattern: &&Pattern| {
+        let matches = |pattern: &&IgnorePattern| {
             let text = if pattern.is_anchored { path } else { name };
             (is_directory || !pattern.only_directories) && pattern.form.matches(text)
         };
@@ -52,7 +52,7 @@ impl IgnoreFile {
     }
 }
 
-impl Pattern {
+impl IgnorePattern {
     fn parse(line: &[u8]) -> Option<Self> {
         let line = trimmed(line.strip_suffix(b"\r").unwrap_or(line));
         if line.is_empty() || line[0] == b'#' || line.len() > PATTERN_BYTES_MAX {
@@ -65,7 +65,7 @@ impl Pattern {
         if rest.is_empty() {
             return None;
         }
-        Some(Self { is_negated, only_directories, is_anchored, form: Form::of(rest) })
+        Some(Self { is_negated, only_directories, is_anchored, form: PatternForm::of(rest) })
     }
 }
 
@@ -78,24 +78,24 @@ fn trimmed(line: &[u8]) -> &[u8] {
     &line[..end]
 }
 
-impl Form {
+impl PatternForm {
     fn of(text: &[u8]) -> Self {
         if !text.iter().any(is_special) {
-            return Form::Exact(text.to_vec());
+            return PatternForm::Exact(text.to_vec());
         }
         match text.strip_prefix(b"*") {
             Some(rest) if !rest.iter().any(|byte| is_special(byte) || *byte == b'/') => {
-                Form::Suffix(rest.to_vec())
+                PatternForm::Suffix(rest.to_vec())
             }
-            _ => Form::Glob(text.to_vec()),
+            _ => PatternForm::Glob(text.to_vec()),
         }
     }
 
     fn matches(&self, text: &[u8]) -> bool {
         match self {
-            Form::Exact(exact) => exact == text,
-            Form::Suffix(suffix) => text.ends_with(suffix) && !text.contains(&b'/'),
-            Form::Glob(glob) => matches(glob, text),
+            PatternForm::Exact(exact) => exact == text,
+            PatternForm::Suffix(suffix) => text.ends_with(suffix) && !text.contains(&b'/'),
+            PatternForm::Glob(glob) => matches(glob, text),
         }
     }
 }

@@ -72,7 +72,7 @@ pub struct Resumption {
 
 /// Whether an attempt may begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Admission {
+pub enum WindowAdmission {
     /// Not yet.
     Wait(WaitReason),
     /// It begins, and this is the window from then on.
@@ -218,18 +218,18 @@ impl LimitWindow {
     }
 
     /// Whether this attempt may begin. `probe` is the state of the attempt that went first, if one did and is known.
-    pub fn admission(&self, attempt: &AttemptId, probe: Option<AttemptState>, now: &Now) -> Admission {
+    pub fn admission(&self, attempt: &AttemptId, probe: Option<AttemptState>, now: &Now) -> WindowAdmission {
         let left = self.left(now);
         if !left.is_zero() {
-            return Admission::Wait(WaitReason::Reset(left));
+            return WindowAdmission::Wait(WaitReason::Reset(left));
         }
         if !self.is_recent(now) {
-            return Admission::Over;
+            return WindowAdmission::Over;
         }
         let Some(resuming) = &self.resuming else { return self.start(attempt, None, now) };
         match probe {
             Some(AttemptState::Started) if !resuming.quiet.left(now).is_zero() => {
-                return Admission::Wait(WaitReason::Probe(resuming.quiet.left(now)));
+                return WindowAdmission::Wait(WaitReason::Probe(resuming.quiet.left(now)));
             }
             // It showed nothing, so another one goes first.
             Some(AttemptState::Interrupted | AttemptState::Unknown) if resuming.begun == 1 => {
@@ -245,23 +245,23 @@ impl LimitWindow {
             | None => {}
         }
         if resuming.begun >= limits::LIMIT_RESUMING_MAX {
-            return Admission::Over;
+            return WindowAdmission::Over;
         }
         let left = resuming.next.left(now);
         if !left.is_zero() {
-            return Admission::Wait(WaitReason::Turn(left));
+            return WindowAdmission::Wait(WaitReason::Turn(left));
         }
         self.start(attempt, Some(resuming), now)
     }
 
-    fn start(&self, attempt: &AttemptId, after: Option<&Resumption>, now: &Now) -> Admission {
+    fn start(&self, attempt: &AttemptId, after: Option<&Resumption>, now: &Now) -> WindowAdmission {
         let begun = after.map_or(0, |resuming| resuming.begun).saturating_add(1);
         let first = after.map(|resuming| (resuming.probe.clone(), resuming.quiet.clone()));
         let (probe, quiet) =
             first.unwrap_or_else(|| (attempt.clone(), Reset::after(now, limits::LIMIT_PROBE_QUIET)));
         let next = Reset::after(now, spacing(self, begun));
         let resuming = Some(Resumption { probe, quiet, begun, next });
-        Admission::Start(Box::new(Self { resuming, ..self.clone() }))
+        WindowAdmission::Start(Box::new(Self { resuming, ..self.clone() }))
     }
 
     /// What it is for people: `rate limit` or `usage limit`, and whether its end is an estimate.

@@ -56,12 +56,12 @@ impl MemoryKind {
 
 /// A scope and its id; the global scope has none.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Place {
+pub struct MemoryScope {
     pub scope: Scope,
     pub scope_id: String,
 }
 
-impl Place {
+impl MemoryScope {
     pub fn global() -> Self {
         Self { scope: Scope::Global, scope_id: String::new() }
     }
@@ -91,7 +91,7 @@ impl Place {
 pub struct NewMemory {
     pub id: i64,
     #[serde(flatten)]
-    pub place: Place,
+    pub place: MemoryScope,
     pub key: String,
     pub value: String,
     pub value_type: ValueType,

@@ -109,20 +109,20 @@ impl Outside {
         if is_full { format!(" and up to {} more", self.left_out) } else { String::new() }
     }
 
-    fn keep(&mut self, verdict: Verdict<'_>, path: &str) {
+    fn keep(&mut self, verdict: OutsideVerdict<'_>, path: &str) {
         let list = match verdict {
-            Verdict::Own => return,
-            Verdict::Covered(by) if self.covered.len() < limits::OUTSIDE_PATHS_MAX => {
+            OutsideVerdict::Own => return,
+            OutsideVerdict::Covered(by) if self.covered.len() < limits::OUTSIDE_PATHS_MAX => {
                 self.covered.push(Covered { path: path.to_owned(), by: by.to_owned() });
                 return;
             }
-            Verdict::Covered(_) => {
+            OutsideVerdict::Covered(_) => {
                 self.left_out += 1;
                 return;
             }
-            Verdict::Forbidden => &mut self.forbidden,
-            Verdict::Undeclared => &mut self.undeclared,
-            Verdict::Unattributed => &mut self.unattributed,
+            OutsideVerdict::Forbidden => &mut self.forbidden,
+            OutsideVerdict::Undeclared => &mut self.undeclared,
+            OutsideVerdict::Unattributed => &mut self.unattributed,
         };
         if list.len() < limits::OUTSIDE_PATHS_MAX {
             list.push(path.to_owned());
@@ -132,7 +132,7 @@ impl Outside {
     }
 }
 
-enum Verdict<'i> {
+enum OutsideVerdict<'i> {
     Own,
     Forbidden,
     Undeclared,
@@ -149,9 +149,9 @@ pub fn judge<'p>(interval: &Interval<'_>, changed: impl IntoIterator<Item = &'p 
     outside
 }
 
-fn judge_one<'i>(interval: &Interval<'i>, path: &str) -> Verdict<'i> {
+fn judge_one<'i>(interval: &Interval<'i>, path: &str) -> OutsideVerdict<'i> {
     if interval.scratch.iter().any(|scope| covers(scope, path, interval.fold)) {
-        return Verdict::Own;
+        return OutsideVerdict::Own;
     }
     let guarded = guarded_part(path);
     let names_it = |scope: &Scope| guarded.is_none_or(|part| scope.as_str().starts_with(part));
@@ -160,11 +160,11 @@ fn judge_one<'i>(interval: &Interval<'i>, path: &str) -> Verdict<'i> {
     let holder = interval.others.iter().find(|other| inside(&other.scopes));
     match (inside(interval.forbidden), inside(interval.scope), holder) {
         // A grant excludes all others, so a change in it is the holder's, also where another task must not write.
-        (true, _, None) | (true, true, Some(_)) => Verdict::Forbidden,
-        (false, true, _) => Verdict::Own,
-        (_, false, Some(holder)) => Verdict::Covered(&holder.name),
-        (false, false, None) if interval.others.is_empty() => Verdict::Undeclared,
-        (false, false, None) => Verdict::Unattributed,
+        (true, _, None) | (true, true, Some(_)) => OutsideVerdict::Forbidden,
+        (false, true, _) => OutsideVerdict::Own,
+        (_, false, Some(holder)) => OutsideVerdict::Covered(&holder.name),
+        (false, false, None) if interval.others.is_empty() => OutsideVerdict::Undeclared,
+        (false, false, None) => OutsideVerdict::Unattributed,
     }
 }
 

@@ -32,7 +32,7 @@ const NAMED_MAX: usize = 5;
 
 /// A path whose change would matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
+pub enum PinRole {
     /// A word of a check. It matters if it is a regular file before the work begins.
     Named,
     /// What a check runs. It matters even if it does not exist yet: then the task would write its own check.
@@ -48,15 +48,15 @@ pub fn candidates(
     pins: &[Scope],
     search_path: Option<&str>,
     workspace: &str,
-) -> BTreeMap<String, Role> {
+) -> BTreeMap<String, PinRole> {
     let mut found = BTreeMap::new();
-    let mut add = |path: &str, role: Role| {
+    let mut add = |path: &str, role: PinRole| {
         let path = if path.starts_with("../") { format!("{workspace}/{path}") } else { path.to_owned() };
         // Another name of the workspace may lead to a file in it, which shows when it is digested.
         let scope = Scope::parse(&path, Some(workspace)).or_else(|_| Scope::parse(&path, None));
         if let Ok(scope) = scope
             && scope != Scope::everything()
-            && (!scope.is_absolute() || role == Role::Named)
+            && (!scope.is_absolute() || role == PinRole::Named)
         {
             let known = found.entry(scope.to_string()).or_insert(role);
             *known = role.max(*known);
@@ -65,33 +65,33 @@ pub fn candidates(
     for check in checks.iter().filter(|check| check.expects != Expects::FileExists) {
         let Some(first) = check.command.first() else { continue };
         if check.shell {
-            words_of_script(first).for_each(|word| add(word, Role::Named));
+            words_of_script(first).for_each(|word| add(word, PinRole::Named));
             continue;
         }
         for word in &check.command {
-            parts_of_word(word).into_iter().for_each(|part| add(part, Role::Named));
+            parts_of_word(word).into_iter().for_each(|part| add(part, PinRole::Named));
             // The script of `sh -c`.
-            words_of_script(word).for_each(|part| add(part, Role::Named));
+            words_of_script(word).for_each(|part| add(part, PinRole::Named));
         }
         if first.contains('/') {
-            add(first, Role::Program);
+            add(first, PinRole::Program);
         } else {
             let places = search_path.unwrap_or_default().split(':').filter(|place| place.starts_with('/'));
-            places.for_each(|place| add(&format!("{place}/{first}"), Role::Program));
+            places.for_each(|place| add(&format!("{place}/{first}"), PinRole::Program));
         }
         if let Some(script) = script_of(check) {
-            add(script, Role::Program);
+            add(script, PinRole::Program);
         }
     }
-    pins.iter().for_each(|pin| add(pin.as_str(), Role::Pinned));
+    pins.iter().for_each(|pin| add(pin.as_str(), PinRole::Pinned));
     found
 }
 
 /// What is remembered before the work begins, of what was found at these paths.
-pub fn baseline(candidates: &BTreeMap<String, Role>, found: &Digests) -> Digests {
+pub fn baseline(candidates: &BTreeMap<String, PinRole>, found: &Digests) -> Digests {
     let matters = |path: &String, digest: &String| match candidates.get(path) {
-        Some(Role::Named) => digest.starts_with(FILE) || digest.starts_with(LINK),
-        Some(Role::Program | Role::Pinned) => digest != OUTSIDE,
+        Some(PinRole::Named) => digest.starts_with(FILE) || digest.starts_with(LINK),
+        Some(PinRole::Program | PinRole::Pinned) => digest != OUTSIDE,
         None => false,
     };
     found
@@ -123,7 +123,7 @@ pub fn withheld(before: &Digests, now: &Digests, since: &str) -> Option<String> 
 }
 
 /// Why evidence is withheld where nothing was digested before the work began.
-pub fn not_digested(candidates: &BTreeMap<String, Role>, now: &Digests) -> Option<String> {
+pub fn not_digested(candidates: &BTreeMap<String, PinRole>, now: &Digests) -> Option<String> {
     let used = baseline(candidates, now);
     let used: Vec<&str> =
         used.iter().filter(|(_, digest)| *digest != ABSENT).map(|(path, _)| path.as_str()).collect();

@@ -56,7 +56,7 @@ words! {
 /// The report of an executor, bounded and without secrets. Nothing in it is more than a claim, except what the
 /// fields named `seen` and the findings say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Report {
+pub struct ExecutorReport {
     pub state: ReportedState,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_signal: Option<FinalSignal>,
@@ -222,7 +222,7 @@ impl Difference {
     }
 }
 
-impl Report {
+impl ExecutorReport {
     /// A report of nothing but the end.
     pub fn new(state: ReportedState, agent: AgentReport) -> Self {
         Self {

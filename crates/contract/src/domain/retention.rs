@@ -46,7 +46,7 @@ impl Default for Retention {
 
 /// The extent of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Extent {
+pub struct StreamExtent {
     /// The last event's number in its stream.
     pub seq: i64,
     /// Everything up to this one was removed.
@@ -89,7 +89,7 @@ impl Retention {
     }
 
     /// The last event of a stream to archive, if the stream has grown enough.
-    pub fn archive_to(&self, extent: &Extent) -> Option<i64> {
+    pub fn archive_to(&self, extent: &StreamExtent) -> Option<i64> {
         let archived = extent.archived_seq.max(extent.anchor_seq);
         let threshold = i64::from(self.events_summarize_threshold.max(THRESHOLD_MIN));
         if extent.seq - archived < threshold {

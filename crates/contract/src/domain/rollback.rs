@@ -11,8 +11,8 @@ use super::limits;
 use super::time::Timestamp;
 use crate::shape::words;
 
-pub use plan::{Change, Decision, Span, changes, decide, redone};
-pub use tree::{Node, Tree, text};
+pub use plan::{PathChange, PathDecision, ScopeSpan, changes, decide, redone};
+pub use tree::{Tree, TreeNode, text};
 
 words! {
     Direction {
@@ -72,14 +72,14 @@ pub struct FileResult {
 
 /// How many paths ended in which way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Counts {
+pub struct RollbackCounts {
     pub done: u64,
     pub unchanged: u64,
     pub conflicts: u64,
     pub failed: u64,
 }
 
-impl Counts {
+impl RollbackCounts {
     pub fn of(files: &[FileResult]) -> Self {
         let count = |status| files.iter().filter(|file| file.status == status).count() as u64;
         Self {
@@ -108,7 +108,7 @@ pub struct Rollback {
     pub since: i64,
     pub at: Timestamp,
     #[serde(default)]
-    pub counts: Counts,
+    pub counts: RollbackCounts,
     /// Some of the paths that were left as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<FileResult>,
@@ -121,7 +121,7 @@ impl Rollback {
         let is_left = |file: &&FileResult| matches!(file.status, FileStatus::Conflict | FileStatus::Failed);
         Self {
             stage: Stage::Ended,
-            counts: Counts::of(files),
+            counts: RollbackCounts::of(files),
             left: files.iter().filter(is_left).take(limits::ROLLBACK_LEFT_LISTED_MAX).cloned().collect(),
             ..self
         }
@@ -129,7 +129,7 @@ impl Rollback {
 
     /// One line for people.
     pub fn told(&self) -> String {
-        let Counts { done, conflicts, failed, .. } = self.counts;
+        let RollbackCounts { done, conflicts, failed, .. } = self.counts;
         let what = match (self.stage, self.direction) {
             (Stage::Started, Direction::Undo) => return "its rollback has not ended".to_owned(),
             (Stage::Started, Direction::Redo) => return "its redo has not ended".to_owned(),
@@ -150,7 +150,7 @@ impl Rollback {
 
 /// What a rollback or a redo of a task is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Covered {
+pub struct RollbackCover {
     /// The numbers of the attempts, newest first.
     pub attempts: Vec<i64>,
     /// The rollback that was begun and has not ended.
@@ -174,7 +174,7 @@ pub enum NotCovered {
 
 /// The attempts that a rollback covers: those since the last one that was rolled back and not redone. A redo covers what
 /// the newest rollback covered.
-pub fn covered(attempts: &[Attempt], direction: Direction) -> Result<Covered, NotCovered> {
+pub fn covered(attempts: &[Attempt], direction: Direction) -> Result<RollbackCover, NotCovered> {
     let newest = attempts.last().ok_or(NotCovered::NoAttempt)?;
     let between = |since: i64| {
         let numbers = attempts.iter().rev().map(|attempt| attempt.begun.number);
@@ -184,21 +184,21 @@ pub fn covered(attempts: &[Attempt], direction: Direction) -> Result<Covered, No
     match (direction, last) {
         (Direction::Undo, Some((last, Direction::Undo, Stage::Started)))
         | (Direction::Redo, Some((last, Direction::Redo, Stage::Started))) => {
-            Ok(Covered { attempts: between(last.since), unfinished: Some(last.clone()) })
+            Ok(RollbackCover { attempts: between(last.since), unfinished: Some(last.clone()) })
         }
         (Direction::Undo, Some((_, Direction::Redo, Stage::Started))) => Err(NotCovered::RedoUnfinished),
         (Direction::Redo, Some((_, Direction::Undo, Stage::Started))) => Err(NotCovered::UndoUnfinished),
         // What was left by the first time may be possible now.
         (Direction::Undo, Some((last, Direction::Undo, Stage::Ended))) if last.counts.is_partial() => {
-            Ok(Covered { attempts: between(last.since), unfinished: None })
+            Ok(RollbackCover { attempts: between(last.since), unfinished: None })
         }
         (Direction::Undo, Some((_, Direction::Undo, Stage::Ended))) => Err(NotCovered::RolledBack),
         (Direction::Undo, Some((last, Direction::Redo, Stage::Ended)))
         | (Direction::Redo, Some((last, Direction::Undo, Stage::Ended))) => {
-            Ok(Covered { attempts: between(last.since), unfinished: None })
+            Ok(RollbackCover { attempts: between(last.since), unfinished: None })
         }
         (Direction::Redo, Some((last, Direction::Redo, Stage::Ended))) if last.counts.is_partial() => {
-            Ok(Covered { attempts: between(last.since), unfinished: None })
+            Ok(RollbackCover { attempts: between(last.since), unfinished: None })
         }
         (Direction::Redo, Some((_, Direction::Redo, Stage::Ended)) | None) => Err(NotCovered::NotRolledBack),
         (Direction::Undo, None) => {
@@ -210,7 +210,7 @@ pub fn covered(attempts: &[Attempt], direction: Direction) -> Result<Covered, No
                 Some(last) if last.stage == Stage::Started => last.since,
                 Some(_) | None => attempt.begun.number + 1,
             });
-            Ok(Covered { attempts: between(since), unfinished: None })
+            Ok(RollbackCover { attempts: between(since), unfinished: None })
         }
     }
 }

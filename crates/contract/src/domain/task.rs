@@ -84,7 +84,7 @@ pub struct NewClaim {
 
 /// The contract whose rules apply to a transition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rules {
+pub enum TransitionRules {
     /// The operator contract: only the transitions of the state table.
     Operator,
     /// The agent contract: any transition; leaving a terminal state restarts the task.
@@ -103,7 +103,7 @@ pub enum Command {
     Move {
         to: Status,
         reason: Option<Reason>,
-        rules: Rules,
+        rules: TransitionRules,
         verified: bool,
         withheld: Option<Reason>,
         by: Option<Agent>,
@@ -198,7 +198,7 @@ pub fn decide(task: &Task, command: &Command, now: &Now) -> Result<Vec<Change>, 
             let withheld = withheld.clone().filter(|_| *to == Status::Done);
             let evidence =
                 evidence.map(|granted| if withheld.is_some() { Evidence::Claimed } else { granted });
-            if *rules == Rules::Operator && !task.status.may_become(*to) {
+            if *rules == TransitionRules::Operator && !task.status.may_become(*to) {
                 let message = format!("a task that is {} cannot become {to}", task.status);
                 return Err(Refusal::new(ErrorCode::WrongState, message));
             }

@@ -24,12 +24,12 @@ words! {
 
 /// The text that its holder presents. It is shown once and never stored.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret {
+pub struct TokenSecret {
     id: TokenId,
     text: String,
 }
 
-impl Secret {
+impl TokenSecret {
     /// The secret of a new token, from 256 fresh random bits.
     pub fn new(id: TokenId, bits: [u128; 2]) -> Self {
         let opaque = id.as_str().strip_prefix("token_").expect("BUG: an id begins with its kind");
@@ -60,7 +60,7 @@ impl Secret {
     }
 }
 
-impl std::fmt::Debug for Secret {
+impl std::fmt::Debug for TokenSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Secret({}, …)", self.id)
     }
@@ -121,7 +121,12 @@ impl NotPermitted {
 
 impl Token {
     /// Whether the holder of `secret` may do what needs `scope` now.
-    pub fn permits(&self, secret: &Secret, scope: TokenScope, now: Timestamp) -> Result<(), NotPermitted> {
+    pub fn permits(
+        &self,
+        secret: &TokenSecret,
+        scope: TokenScope,
+        now: Timestamp,
+    ) -> Result<(), NotPermitted> {
         if !is_same(&secret.hash(), &self.hash) {
             return Err(NotPermitted::Unknown);
         }
@@ -145,21 +150,21 @@ pub fn is_same(a: &str, b: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn secret(bits: u128) -> Secret {
-        Secret::new(Id::from_bits(7), [bits, 1])
+    fn secret(bits: u128) -> TokenSecret {
+        TokenSecret::new(Id::from_bits(7), [bits, 1])
     }
 
     #[test]
     fn a_secret_reads_back_and_nothing_else_does() {
         let own = secret(5);
-        let read = Secret::parse(&format!("{}\n", own.text())).unwrap();
+        let read = TokenSecret::parse(&format!("{}\n", own.text())).unwrap();
         assert_eq!((read.id(), read.hash()), (own.id(), own.hash()));
         assert!(!format!("{own:?}").contains(own.text()));
         let text = own.text();
         for wrong in
             ["", "writ_", &text[1..], &text[..text.len() - 1], &text.to_uppercase(), &format!("{text}0")]
         {
-            assert_eq!(Secret::parse(wrong), None, "{wrong}");
+            assert_eq!(TokenSecret::parse(wrong), None, "{wrong}");
         }
     }
 

@@ -12,23 +12,23 @@ use crate::finding::Findings;
 
 /// The shell that the author of a TASK names.
 #[derive(Debug, Clone, Copy)]
-struct Shell<'s> {
+struct CheckShell<'s> {
     name: &'s str,
     is_mapped: bool,
 }
 
 /// What the author of a TASK wants to be checked.
 #[derive(Debug, Default)]
-pub(super) struct Checked {
+pub(super) struct RequestedChecks {
     pub(super) checks: Vec<Check>,
     pub(super) checkpoints: Vec<Checkpoint>,
 }
 
 /// `is_mapped` says that its paths are of another machine.
-pub(super) fn read(task: &Task, is_mapped: bool, findings: &mut Findings) -> Checked {
-    let mut checked = Checked::default();
+pub(super) fn read(task: &Task, is_mapped: bool, findings: &mut Findings) -> RequestedChecks {
+    let mut checked = RequestedChecks::default();
     let shell = task.task.environment.shell.as_deref();
-    let shell = shell.map(|shell| Shell { name: shell, is_mapped });
+    let shell = shell.map(|shell| CheckShell { name: shell, is_mapped });
     for (i, output) in task.task.expected_outputs.iter().enumerate() {
         let ExpectedOutput { kind, path, validation, .. } = output;
         checked.file(kind, path.as_deref());
@@ -77,12 +77,12 @@ fn recovery(task: &Task, point: &AopCheckpoint) -> Recovery {
     }
 }
 
-impl Checked {
+impl RequestedChecks {
     /// The artifacts first: what validates them needs them.
     fn checkpoint(
         &mut self,
         point: &AopCheckpoint,
-        shell: Option<Shell<'_>>,
+        shell: Option<CheckShell<'_>>,
         at: &str,
         findings: &mut Findings,
     ) {
@@ -107,7 +107,7 @@ impl Checked {
     fn validation(
         &mut self,
         validation: Option<&Validation>,
-        shell: Option<Shell<'_>>,
+        shell: Option<CheckShell<'_>>,
         at: &str,
         findings: &mut Findings,
     ) {

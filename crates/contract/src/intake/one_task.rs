@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Executors, PathMapping, Reading, Refused, bounds, map};
-use crate::aop::kept::{self, Defaults};
+use crate::aop::kept::{self, TaskDefaults};
 use crate::aop::task::{Capabilities, Task};
 use crate::aop::{self, Code, Fallback, header};
 use crate::digest;
@@ -70,7 +70,7 @@ fn fall_back(
         return Err(refuse(findings.iter().cloned().collect()));
     };
     let (session_id, task_id) = ids(bytes);
-    let defaults = Defaults { session_id, task_id, agent_name: "unknown".to_owned(), now: reading.now };
+    let defaults = TaskDefaults { session_id, task_id, agent_name: "unknown".to_owned(), now: reading.now };
     let mut task = kept::kept(value, findings, &defaults).map_err(refuse)?;
     let objective = std::mem::replace(&mut task.task.objective, prompt);
     let bounded = bounds::warnings(&task);

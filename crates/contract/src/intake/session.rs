@@ -16,7 +16,7 @@ const DEPENDS_EXTENSION: &str = "x_depends_on";
 
 /// Orders the tasks of a plan as the session of their TASKs says.
 pub(super) fn arrange(submitted: &[Submitted], plan: &mut Plan) -> Result<(), Refused> {
-    let places = Places { several: submitted.len() > 1 };
+    let places = TaskLocations { several: submitted.len() > 1 };
     refuse_strangers(submitted, &places)?;
     let pattern = submitted[0].task.session.workflow_pattern;
     let mut findings = Findings::default();
@@ -57,18 +57,18 @@ pub(super) fn arrange(submitted: &[Submitted], plan: &mut Plan) -> Result<(), Re
 }
 
 /// Where something of a TASK is in the document.
-struct Places {
+struct TaskLocations {
     several: bool,
 }
 
-impl Places {
+impl TaskLocations {
     fn of(&self, index: usize, rest: &str) -> String {
         if self.several { format!("$[{index}]{rest}") } else { format!("${rest}") }
     }
 }
 
 /// All TASKs of a document are of one session, and each has an id of its own.
-fn refuse_strangers(submitted: &[Submitted], places: &Places) -> Result<(), Refused> {
+fn refuse_strangers(submitted: &[Submitted], places: &TaskLocations) -> Result<(), Refused> {
     let mut findings = Findings::default();
     let first = &submitted[0].task.session;
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
@@ -114,7 +114,7 @@ fn named(
     one: &Submitted,
     i: usize,
     index: &BTreeMap<&str, usize>,
-    places: &Places,
+    places: &TaskLocations,
     findings: &mut Findings,
 ) -> Vec<usize> {
     let Some(value) = one.task.task.extensions.as_ref().and_then(|all| all.get(DEPENDS_EXTENSION)) else {
@@ -143,7 +143,7 @@ fn named(
 fn delegation(
     submitted: &[Submitted],
     index: &BTreeMap<&str, usize>,
-    places: &Places,
+    places: &TaskLocations,
 ) -> Result<(), Refused> {
     for (i, one) in submitted.iter().enumerate() {
         let mut findings = Findings::default();

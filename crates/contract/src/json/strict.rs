@@ -30,7 +30,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Malformed> {
     let text = std::str::from_utf8(bytes).map_err(|error| invalid_utf8(bytes, error.valid_up_to()))?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let huge = Cell::new(false);
-    let node = Node { depth: 0, huge: &huge };
+    let node = JsonNode { depth: 0, huge: &huge };
     let value = node.deserialize(&mut deserializer).map_err(|e| malformed(&e))?;
     deserializer.end().map_err(|e| malformed(&e))?;
     match huge.get().then(|| integer_beyond(text)).flatten() {
@@ -94,13 +94,13 @@ fn malformed(error: &serde_json::Error) -> Malformed {
 }
 
 #[derive(Clone, Copy)]
-struct Node<'h> {
+struct JsonNode<'h> {
     depth: usize,
     /// Set when a float was read that is too large to tell whether it was written as an integer.
     huge: &'h Cell<bool>,
 }
 
-impl<'de> DeserializeSeed<'de> for Node<'_> {
+impl<'de> DeserializeSeed<'de> for JsonNode<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -108,7 +108,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
     }
 }
 
-impl Node<'_> {
+impl JsonNode<'_> {
     fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
         if self.depth == limits::JSON_DEPTH_MAX {
             return Err(E::custom(format_args!("nested deeper than {}", limits::JSON_DEPTH_MAX)));
@@ -117,7 +117,7 @@ impl Node<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Node<'_> {
+impl<'de> Visitor<'de> for JsonNode<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,12 +5,12 @@ pub(crate) mod shape;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::conflict::{Entry, overlapping};
+use super::conflict::{OverlapEntry, overlapping};
 use super::ids::RunId;
 use super::locks::{self, Lock, ParsedLock, ParsedPath};
 use super::options::Options;
-use super::report::Report;
-use super::rules::Rule;
+use super::report::FindingReport;
+use super::rules::OperatorRule;
 use super::{document, trust};
 use crate::domain::crew::row::{CrewColumns, HEARTBEAT, TIMEOUT, TITLE, TaskType};
 use crate::domain::crew::task_ref::TaskRef;
@@ -168,7 +168,7 @@ pub fn recall_assignment(bytes: &[u8]) -> Result<Assignment, Box<Verdict>> {
     document::typed(KIND, document)
 }
 
-fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict>> {
+fn judge(bytes: &[u8], options: &Options) -> Result<(Value, FindingReport), Box<Verdict>> {
     let document = document::read(KIND, bytes)?;
     let mut report = examine(&document, options);
     trust::examine(&document, options, &mut report);
@@ -176,7 +176,7 @@ fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict
 }
 
 /// Checks everything in a packet except its texts, which are checked with the whole document.
-pub(super) fn examine(document: &Value, options: &Options) -> Report {
+pub(super) fn examine(document: &Value, options: &Options) -> FindingReport {
     let mut report = document::structure(Assignment::OBJECT, document, options);
     let task = &document["task"];
     check_task(task, options, &mut report);
@@ -191,7 +191,7 @@ pub(super) fn examine(document: &Value, options: &Options) -> Report {
     report
 }
 
-fn check_task(task: &Value, options: &Options, report: &mut Report) {
+fn check_task(task: &Value, options: &Options, report: &mut FindingReport) {
     check_heartbeat(task, "$.task", report);
     if let Some(path) = task["worklog_path"].as_str().filter(|path| !path.trim().is_empty()) {
         locks::scope_at(path, "$.task.worklog_path", options, report);
@@ -199,13 +199,13 @@ fn check_task(task: &Value, options: &Options, report: &mut Report) {
     for (index, dependency) in document::texts(&task["dependencies"]) {
         if task["task_id"] == dependency {
             let path = format!("$.task.dependencies[{index}]");
-            report.fault(path, Rule::SelfDependency, "a task cannot depend on itself");
+            report.fault(path, OperatorRule::SelfDependency, "a task cannot depend on itself");
         }
     }
 }
 
 /// The interval must be shorter than the timeout; otherwise the first heartbeat would be too late.
-pub(super) fn check_heartbeat(row: &Value, at: &str, report: &mut Report) {
+pub(super) fn check_heartbeat(row: &Value, at: &str, report: &mut FindingReport) {
     let seconds = |name: &str| row.get(name).and_then(Value::as_f64);
     let (Some(heartbeat), Some(timeout)) =
         (seconds("heartbeat_interval_seconds"), seconds("timeout_seconds"))
@@ -215,14 +215,23 @@ pub(super) fn check_heartbeat(row: &Value, at: &str, report: &mut Report) {
     // A timeout that is too small was already reported.
     if heartbeat >= timeout && timeout >= TIMEOUT_SECONDS_MIN {
         let message = format!("must be below the timeout of {timeout} seconds, is {heartbeat}");
-        report.fault(format!("{at}.heartbeat_interval_seconds"), Rule::HeartbeatNotBelowTimeout, message);
+        report.fault(
+            format!("{at}.heartbeat_interval_seconds"),
+            OperatorRule::HeartbeatNotBelowTimeout,
+            message,
+        );
     }
 }
 
-fn check_forbidden(scopes: &[ParsedPath], forbidden: &[ParsedPath], options: &Options, report: &mut Report) {
+fn check_forbidden(
+    scopes: &[ParsedPath],
+    forbidden: &[ParsedPath],
+    options: &Options,
+    report: &mut FindingReport,
+) {
     for (scope, place) in crossing(scopes, forbidden, options) {
         let message = format!("`{}` overlaps `{}` of the lock scope", place.scope, scope.scope);
-        report.fault(place.path.as_str(), Rule::ForbiddenOverlapsLock, message);
+        report.fault(place.path.as_str(), OperatorRule::ForbiddenOverlapsLock, message);
     }
 }
 
@@ -232,20 +241,23 @@ pub(super) fn crossing<'p>(
     b: &'p [ParsedPath],
     options: &Options,
 ) -> Vec<(&'p ParsedPath, &'p ParsedPath)> {
-    let entries = a.iter().enumerate().map(|(index, place)| Entry::new(&place.scope, options.fold, 0, index));
-    let others =
-        b.iter().enumerate().map(|(index, place)| Entry::new(&place.scope, options.fold, 1, a.len() + index));
+    let entries =
+        a.iter().enumerate().map(|(index, place)| OverlapEntry::new(&place.scope, options.fold, 0, index));
+    let others = b
+        .iter()
+        .enumerate()
+        .map(|(index, place)| OverlapEntry::new(&place.scope, options.fold, 1, a.len() + index));
     let pairs = overlapping(entries.chain(others).collect(), limits::FINDINGS_MAX);
     pairs.into_iter().map(|(first, second)| (&a[first], &b[second - a.len()])).collect()
 }
 
-fn check_self_overlap(scopes: &[ParsedPath], options: &Options, report: &mut Report) {
+fn check_self_overlap(scopes: &[ParsedPath], options: &Options, report: &mut FindingReport) {
     let entries = scopes.iter().enumerate();
     let entries =
-        entries.map(|(index, place)| Entry::new(&place.scope, options.fold, index, index)).collect();
+        entries.map(|(index, place)| OverlapEntry::new(&place.scope, options.fold, index, index)).collect();
     for (first, second) in overlapping(entries, limits::FINDINGS_MAX) {
         let message = format!("`{}` overlaps `{}` before it", scopes[second].scope, scopes[first].scope);
-        report.fault(scopes[second].path.as_str(), Rule::SelfOverlap, message);
+        report.fault(scopes[second].path.as_str(), OperatorRule::SelfOverlap, message);
     }
 }
 
@@ -255,15 +267,15 @@ fn check_held(
     scopes: &[ParsedPath],
     held: &[ParsedLock],
     options: &Options,
-    report: &mut Report,
+    report: &mut FindingReport,
 ) {
     let wanted = scopes.iter().enumerate();
-    let wanted = wanted.map(|(index, place)| Entry::new(&place.scope, options.fold, 0, index));
+    let wanted = wanted.map(|(index, place)| OverlapEntry::new(&place.scope, options.fold, 0, index));
     let others = held.iter().enumerate().filter(|(_, lock)| lock.active && lock.task_id != task_id);
-    let others =
-        others.map(|(index, lock)| Entry::new(&lock.place.scope, options.fold, 1, scopes.len() + index));
+    let others = others
+        .map(|(index, lock)| OverlapEntry::new(&lock.place.scope, options.fold, 1, scopes.len() + index));
     for (scope, lock) in overlapping(wanted.chain(others).collect(), limits::FINDINGS_MAX) {
         let (place, lock) = (&scopes[scope], &held[lock - scopes.len()]);
-        locks::report_conflict(lock, task_id, place, Rule::ActiveLock, report);
+        locks::report_conflict(lock, task_id, place, OperatorRule::ActiveLock, report);
     }
 }

@@ -25,7 +25,7 @@ words! {
 
 /// What has to happen before the refused step is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Retry {
+pub enum OperatorRetry {
     /// There was nothing to retry.
     NotNeeded,
     /// The document has to change: sent unchanged, it is refused again.
@@ -71,18 +71,22 @@ impl Code {
         }
     }
 
-    pub fn retry(self) -> Retry {
+    pub fn retry(self) -> OperatorRetry {
         match self {
-            Code::Ok => Retry::NotNeeded,
+            Code::Ok => OperatorRetry::NotNeeded,
             Code::SchemaInvalid | Code::MissingRequiredInput | Code::UnknownSchemaVersion => {
-                Retry::AfterChange
+                OperatorRetry::AfterChange
             }
-            Code::ScopeViolation | Code::NonCompliant | Code::UntrustedContextBlock => Retry::AfterChange,
-            Code::LockConflict | Code::DependencyNotMet => Retry::AfterOthers,
-            Code::ConcurrencyConflict => Retry::AfterRereading,
-            Code::TaskTimeout => Retry::AfterReplanning,
-            Code::AcceptanceFailed => Retry::Once,
-            Code::InvalidTransition | Code::LedgerInconsistent | Code::MissingValidator => Retry::Never,
+            Code::ScopeViolation | Code::NonCompliant | Code::UntrustedContextBlock => {
+                OperatorRetry::AfterChange
+            }
+            Code::LockConflict | Code::DependencyNotMet => OperatorRetry::AfterOthers,
+            Code::ConcurrencyConflict => OperatorRetry::AfterRereading,
+            Code::TaskTimeout => OperatorRetry::AfterReplanning,
+            Code::AcceptanceFailed => OperatorRetry::Once,
+            Code::InvalidTransition | Code::LedgerInconsistent | Code::MissingValidator => {
+                OperatorRetry::Never
+            }
         }
     }
 

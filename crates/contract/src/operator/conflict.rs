@@ -8,7 +8,7 @@ use crate::domain::scope::Scope;
 
 /// A path that a task has locked or requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
+pub struct PathClaim {
     pub task_id: TaskRef,
     pub scope: Scope,
     pub mode: LockMode,
@@ -17,7 +17,7 @@ pub struct Claim {
 }
 
 /// Whether two claims conflict. Symmetric.
-pub fn conflict(a: &Claim, b: &Claim, fold: bool) -> bool {
+pub fn conflict(a: &PathClaim, b: &PathClaim, fold: bool) -> bool {
     let both_shared = a.mode == LockMode::Shared && b.mode == LockMode::Shared;
     let overlap = || if fold { a.scope.overlaps_ignoring_case(&b.scope) } else { a.scope.overlaps(&b.scope) };
     a.active && b.active && a.task_id != b.task_id && !both_shared && overlap()
@@ -25,7 +25,7 @@ pub fn conflict(a: &Claim, b: &Claim, fold: bool) -> bool {
 
 /// One entry of a search for overlaps.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct OverlapEntry {
     key: String,
     /// Entries of one group never conflict.
     group: usize,
@@ -34,7 +34,7 @@ pub(super) struct Entry {
     pub(super) index: usize,
 }
 
-impl Entry {
+impl OverlapEntry {
     pub(super) fn new(scope: &Scope, fold: bool, group: usize, index: usize) -> Self {
         Self { key: folded_key(scope, fold), group, shared: false, index }
     }
@@ -49,7 +49,7 @@ impl Entry {
 ///
 /// Sorted by path, an entry that contains another comes before it with only its own descendants between, so one
 /// pass with a stack finds every pair without comparing them all.
-pub(super) fn overlapping(mut entries: Vec<Entry>, most: usize) -> Vec<(usize, usize)> {
+pub(super) fn overlapping(mut entries: Vec<OverlapEntry>, most: usize) -> Vec<(usize, usize)> {
     let rank = |byte: u8| if byte == b'/' { 0 } else { u16::from(byte) + 1 };
     entries.sort_by(|a, b| {
         let by_path = a.key.bytes().map(rank).cmp(b.key.bytes().map(rank));
@@ -59,12 +59,12 @@ pub(super) fn overlapping(mut entries: Vec<Entry>, most: usize) -> Vec<(usize, u
         later.key == first.key && later.group == first.group && later.shared == first.shared
     });
     let mut pairs = Vec::new();
-    let (mut exclusive, mut shared): (Vec<&Entry>, Vec<&Entry>) = (Vec::new(), Vec::new());
+    let (mut exclusive, mut shared): (Vec<&OverlapEntry>, Vec<&OverlapEntry>) = (Vec::new(), Vec::new());
     for entry in &entries {
         for covering in [&mut exclusive, &mut shared] {
             while covering.pop_if(|last| !covers(&last.key, &entry.key)).is_some() {}
         }
-        let shared_too: &[&Entry] = if entry.shared { &[] } else { &shared };
+        let shared_too: &[&OverlapEntry] = if entry.shared { &[] } else { &shared };
         for other in exclusive.iter().chain(shared_too).filter(|other| other.group != entry.group) {
             if pairs.len() == most {
                 break;
@@ -80,12 +80,12 @@ pub(super) fn overlapping(mut entries: Vec<Entry>, most: usize) -> Vec<(usize, u
 
 /// A set of scopes that tells whether one of them contains a path.
 #[derive(Debug)]
-pub(super) struct Cover {
+pub(super) struct ScopeCover {
     keys: BTreeSet<String>,
     fold: bool,
 }
 
-impl Cover {
+impl ScopeCover {
     pub(super) fn new<'s>(scopes: impl Iterator<Item = &'s Scope>, fold: bool) -> Self {
         Self { keys: scopes.map(|scope| folded_key(scope, fold)).collect(), fold }
     }

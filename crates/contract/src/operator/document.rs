@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::ids::is_uuid_v4;
 use super::options::Options;
-use super::report::{Report, leaf, scrub};
-use super::rules::Rule;
+use super::report::{FindingReport, leaf, scrub};
+use super::rules::OperatorRule;
 use crate::aee::judge;
 use crate::domain::limits;
 use crate::domain::text::cut;
@@ -35,28 +35,28 @@ pub(super) fn read_within(kind: &str, bytes: &[u8], most: usize) -> Result<Value
 /// that is ever untrue, the document is refused.
 pub(super) fn typed<T: DeserializeOwned>(kind: &str, document: Value) -> Result<T, Box<Verdict>> {
     serde_json::from_value(document).map_err(|error| {
-        let mut report = Report::default();
-        report.fault("$", Rule::Type, error.to_string());
+        let mut report = FindingReport::default();
+        report.fault("$", OperatorRule::Type, error.to_string());
         Box::new(report.verdict(kind, ""))
     })
 }
 
 /// Checks the version and the shape. The shape of another version is not checked, because it may need other fields.
-pub(super) fn structure(shape: &'static Object, document: &Value, options: &Options) -> Report {
-    let mut report = Report::default();
+pub(super) fn structure(shape: &'static Object, document: &Value, options: &Options) -> FindingReport {
+    let mut report = FindingReport::default();
     if let Some(version) = document.get("schema_version").filter(|version| !is_known(version)) {
         let message = match version {
             Value::String(_) => format!("the major version must be {MAJOR}, is {}", shown(version)),
             _ => format!("must be a string such as \"1.0.0\", is {}", shown(version)),
         };
-        report.fault("$.schema_version", Rule::SchemaVersion, message);
+        report.fault("$.schema_version", OperatorRule::SchemaVersion, message);
         return report;
     }
     // A missing field decides the verdict, so it is reported before the walk, which lists a limited number of faults.
     let missing = shape.fields.iter().filter(|field| field.required && document.get(field.name).is_none());
     let missing: Vec<String> = missing.map(|field| format!("$.{}", field.name)).collect();
     for path in &missing {
-        report.fault(path.as_str(), Rule::Missing, format!("`{}` is required", leaf(path)));
+        report.fault(path.as_str(), OperatorRule::Missing, format!("`{}` is required", leaf(path)));
     }
     for finding in check::check(&Shape::Object(shape), document, options.strict).sorted() {
         if missing.contains(&finding.path) {
@@ -65,7 +65,7 @@ pub(super) fn structure(shape: &'static Object, document: &Value, options: &Opti
         let value = at(document, &finding.path);
         let rule = name(&finding, value);
         let message = match (rule, value) {
-            (Rule::Missing, Some(Value::Null)) => {
+            (OperatorRule::Missing, Some(Value::Null)) => {
                 format!("`{}` is required but null", leaf(&finding.path))
             }
             _ => unquoted(finding.message, value),
@@ -75,7 +75,7 @@ pub(super) fn structure(shape: &'static Object, document: &Value, options: &Opti
     if options.strict {
         let run_id = document.get("run_id").and_then(Value::as_str).filter(|run_id| !is_uuid_v4(run_id));
         if run_id.is_some() {
-            report.fault("$.run_id", Rule::RunId, "must be a UUID of version 4");
+            report.fault("$.run_id", OperatorRule::RunId, "must be a UUID of version 4");
         }
     }
     report
@@ -114,47 +114,47 @@ fn unquoted(message: String, value: Option<&Value>) -> String {
 
 /// Maps a finding of the shape to the operator's rule. A faulty list element is a fault of the list;
 /// only a field of the document itself can be a missing input.
-fn name(finding: &Finding, value: Option<&Value>) -> Rule {
+fn name(finding: &Finding, value: Option<&Value>) -> OperatorRule {
     let field = leaf(&finding.path);
     let in_list = is_in_list(&finding.path);
-    let absent = |rule: Rule| if in_list { Rule::ItemField } else { rule };
+    let absent = |rule: OperatorRule| if in_list { OperatorRule::ItemField } else { rule };
     let is_blank = |value: &Value| value.as_str() == Some("");
     match finding.rule {
-        "unknown_field" => Rule::UnknownField,
-        "missing" => absent(Rule::Missing),
-        "type" if value.is_some_and(Value::is_null) && !is_optional(field) => absent(Rule::Missing),
-        _ if !in_list && value.is_some_and(is_blank) && !is_optional(field) => Rule::Empty,
-        "max_items" if field == "notes_for_orchestrator" => Rule::TooManyNotes,
-        "max_length" | "max_items" => Rule::TooLong,
+        "unknown_field" => OperatorRule::UnknownField,
+        "missing" => absent(OperatorRule::Missing),
+        "type" if value.is_some_and(Value::is_null) && !is_optional(field) => absent(OperatorRule::Missing),
+        _ if !in_list && value.is_some_and(is_blank) && !is_optional(field) => OperatorRule::Empty,
+        "max_items" if field == "notes_for_orchestrator" => OperatorRule::TooManyNotes,
+        "max_length" | "max_items" => OperatorRule::TooLong,
         // A blank criterion counts as missing.
-        "min_length" | "form" if field == "acceptance_criteria" => Rule::Empty,
+        "min_length" | "form" if field == "acceptance_criteria" => OperatorRule::Empty,
         other => match (rule_of(field, finding), other) {
             (Some(rule), _) => rule,
-            (None, "min_length" | "form" | "min_items") => absent(Rule::Empty),
-            (None, "enum") => Rule::Enum,
-            (None, "minimum" | "maximum") => Rule::Integer,
-            (None, _) => absent(Rule::Type),
+            (None, "min_length" | "form" | "min_items") => absent(OperatorRule::Empty),
+            (None, "enum") => OperatorRule::Enum,
+            (None, "minimum" | "maximum") => OperatorRule::Integer,
+            (None, _) => absent(OperatorRule::Type),
         },
     }
 }
 
 /// Fields of one name have one rule, at any depth.
-fn rule_of(field: &str, finding: &Finding) -> Option<Rule> {
+fn rule_of(field: &str, finding: &Finding) -> Option<OperatorRule> {
     let is_item = finding.path.ends_with(']');
     match field {
-        "run_id" => Some(Rule::RunId),
-        "task_id" | "depends_on_task_id" => Some(Rule::TaskRef),
-        "dependencies" if is_item && finding.rule == "form" => Some(Rule::TaskRef),
-        "timestamp" | "generated_at" | "last_heartbeat_at" | "now" => Some(Rule::Timestamp),
-        "code" => Some(Rule::UnknownCode),
+        "run_id" => Some(OperatorRule::RunId),
+        "task_id" | "depends_on_task_id" => Some(OperatorRule::TaskRef),
+        "dependencies" if is_item && finding.rule == "form" => Some(OperatorRule::TaskRef),
+        "timestamp" | "generated_at" | "last_heartbeat_at" | "now" => Some(OperatorRule::Timestamp),
+        "code" => Some(OperatorRule::UnknownCode),
         "timeout_seconds" | "heartbeat_interval_seconds" | "retry_after_ms" | "retry_count" | "version" => {
-            Some(Rule::Integer)
+            Some(OperatorRule::Integer)
         }
-        "x_expected_version" | "x_fencing_token" | "x_base_version" => Some(Rule::Integer),
+        "x_expected_version" | "x_fencing_token" | "x_base_version" => Some(OperatorRule::Integer),
         "status" | "type" | "priority" | "kind" | "packet_type" | "required_output_schema" => {
-            Some(Rule::Enum)
+            Some(OperatorRule::Enum)
         }
-        "x_mode" | "x_intent" | "expects" => Some(Rule::Enum),
+        "x_mode" | "x_intent" | "expects" => Some(OperatorRule::Enum),
         _ => None,
     }
 }

@@ -12,8 +12,8 @@ use super::document::{self, objects};
 use super::ids::{RunId, same_run};
 use super::locks::{self, Lock, ParsedLock, ParsedPath};
 use super::options::Options;
-use super::report::Report;
-use super::rules::Rule;
+use super::report::FindingReport;
+use super::rules::OperatorRule;
 use super::trust;
 use crate::domain::crew::CrewBlocker;
 use crate::domain::crew::row::TaskType;
@@ -97,7 +97,7 @@ pub fn read_envelope(
     Ok((document::typed(KIND, document)?, verdict.details.warnings))
 }
 
-fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict>> {
+fn judge(bytes: &[u8], options: &Options) -> Result<(Value, FindingReport), Box<Verdict>> {
     let document = document::read(KIND, bytes)?;
     let mut report = document::structure(OrchestratorOutput::OBJECT, &document, options);
     for (index, packet) in objects(&document["assignments"]) {
@@ -111,12 +111,12 @@ fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict
 }
 
 /// Existing locks and the locks of this round's assignments must not overlap between tasks.
-fn check_locks(document: &Value, options: &Options, report: &mut Report) {
+fn check_locks(document: &Value, options: &Options, report: &mut FindingReport) {
     let mut held = locks::read(&document["active_locks"], "$.active_locks", options, report);
     for (index, packet) in objects(&document["assignments"]) {
         let Some(task_id) = packet["task"]["task_id"].as_str() else { continue };
         // Invalid paths were already reported with their packet.
-        let mut seen = Report::default();
+        let mut seen = FindingReport::default();
         let at = format!("$.assignments[{index}].task.lock_scope");
         let scopes = locks::places(&packet["task"]["lock_scope"], &at, options, &mut seen);
         held.extend(scopes.into_iter().map(|place| wanted(task_id, place)));
@@ -129,7 +129,7 @@ fn wanted(task_id: &str, place: ParsedPath) -> ParsedLock<'_> {
 }
 
 /// All assignments belong to this run, no task is assigned twice, and a serial task is assigned alone.
-fn check_packets(document: &Value, report: &mut Report) {
+fn check_packets(document: &Value, report: &mut FindingReport) {
     let run_id = document["run_id"].as_str();
     let mut given = BTreeSet::new();
     let is_alone = objects(&document["assignments"]).count() == 1;
@@ -139,22 +139,26 @@ fn check_packets(document: &Value, report: &mut Report) {
             && !same_run(run_id, own)
         {
             let message = format!("must be `{run_id}`, as in the envelope");
-            report.fault(format!("$.assignments[{index}].run_id"), Rule::IdentityMismatch, message);
+            report.fault(format!("$.assignments[{index}].run_id"), OperatorRule::IdentityMismatch, message);
         }
         if packet["task"]["type"] == TaskType::Serial.as_str() && !is_alone {
             let message = "a serial task must be assigned alone: it locks the whole workspace";
-            report.fault(format!("$.assignments[{index}].task.type"), Rule::Overlap, message);
+            report.fault(format!("$.assignments[{index}].task.type"), OperatorRule::Overlap, message);
         }
         let Some(task_id) = packet["task"]["task_id"].as_str() else { continue };
         if !given.insert(task_id) {
             let message = format!("{task_id} is assigned twice in one round");
-            report.fault(format!("$.assignments[{index}].task.task_id"), Rule::DuplicateAssignment, message);
+            report.fault(
+                format!("$.assignments[{index}].task.task_id"),
+                OperatorRule::DuplicateAssignment,
+                message,
+            );
         }
     }
 }
 
 /// Checks the deltas without the ledger: a blocked task has a blocker, a task in progress has an owner.
-fn check_deltas(document: &Value, report: &mut Report) {
+fn check_deltas(document: &Value, report: &mut FindingReport) {
     let blockers = objects(&document["blockers"]).filter_map(|(_, blocker)| blocker["task_id"].as_str());
     let stuck: BTreeSet<&str> = blockers.collect();
     let mut names = BTreeSet::new();
@@ -165,17 +169,21 @@ fn check_deltas(document: &Value, report: &mut Report) {
         if text("status") == Some("blocked") && !stuck.contains(task_id) {
             report.fault(
                 at("status"),
-                Rule::BlockerMissing,
+                OperatorRule::BlockerMissing,
                 format!("{task_id} is blocked and has no blocker"),
             );
         }
         if text("status") == Some("in_progress") && text("owner").is_some_and(|owner| owner.trim().is_empty())
         {
             let message = format!("{task_id} cannot be in progress without an owner");
-            report.fault(at("owner"), Rule::OwnerMissing, message);
+            report.fault(at("owner"), OperatorRule::OwnerMissing, message);
         }
         if text("delta_id").is_some_and(|delta_id| !names.insert(delta_id)) {
-            report.warn(at("delta_id"), Rule::DeltaMismatch, "the id is used above; this delta is ignored");
+            report.warn(
+                at("delta_id"),
+                OperatorRule::DeltaMismatch,
+                "the id is used above; this delta is ignored",
+            );
         }
     }
 }

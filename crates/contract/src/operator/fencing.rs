@@ -17,12 +17,12 @@ use crate::domain::time::Timestamp;
 pub struct Grants {
     /// The token of the last grant. One counter for the run; it only increases.
     last_token: u64,
-    held: BTreeMap<TaskRef, Grant>,
+    held: BTreeMap<TaskRef, TaskLocks>,
 }
 
 /// The locks of one task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grant {
+pub struct TaskLocks {
     pub token: u64,
     pub scopes: Vec<Scope>,
     pub timeout: Duration,
@@ -78,7 +78,7 @@ impl Grants {
         }
         self.last_token += 1;
         let grant =
-            Grant { token: self.last_token, scopes, timeout: request.timeout, last_heartbeat_at: now };
+            TaskLocks { token: self.last_token, scopes, timeout: request.timeout, last_heartbeat_at: now };
         self.held.insert(request.task_id.clone(), grant);
         Ok(self.last_token)
     }
@@ -114,7 +114,7 @@ impl Grants {
 
     /// Releases the locks of silent holders and returns their tasks, which become blocked and are planned again.
     pub fn sweep(&mut self, now: Timestamp) -> Vec<TaskRef> {
-        let silent = |grant: &Grant| timed_out(now, grant.last_heartbeat_at, grant.timeout);
+        let silent = |grant: &TaskLocks| timed_out(now, grant.last_heartbeat_at, grant.timeout);
         let tasks: Vec<TaskRef> =
             self.held.iter().filter(|(_, grant)| silent(grant)).map(|(task_id, _)| task_id.clone()).collect();
         for task_id in &tasks {
@@ -123,11 +123,11 @@ impl Grants {
         tasks
     }
 
-    pub fn grant(&self, task_id: &TaskRef) -> Option<&Grant> {
+    pub fn grant(&self, task_id: &TaskRef) -> Option<&TaskLocks> {
         self.held.get(task_id)
     }
 
-    fn current(&self, task_id: &TaskRef, token: u64) -> Result<&Grant, LockRefusal> {
+    fn current(&self, task_id: &TaskRef, token: u64) -> Result<&TaskLocks, LockRefusal> {
         self.held.get(task_id).filter(|grant| grant.token == token).ok_or(LockRefusal::StaleToken)
     }
 }

@@ -17,8 +17,8 @@ use super::ids::RunId;
 use super::locks::{self, Lock};
 use super::options::Options;
 use super::reconcile::{Records, reconcile, report_issue};
-use super::report::Report;
-use super::rules::Rule;
+use super::report::FindingReport;
+use super::rules::OperatorRule;
 use super::trust;
 use crate::domain::crew::row::{HEARTBEAT, TIMEOUT, TITLE};
 use crate::domain::crew::task_ref::TaskRef;
@@ -126,7 +126,7 @@ pub fn read_handoff(bytes: &[u8], options: &Options) -> Result<(Handoff, Vec<Fin
     Ok((document::typed(KIND, document)?, verdict.details.warnings))
 }
 
-fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict>> {
+fn judge(bytes: &[u8], options: &Options) -> Result<(Value, FindingReport), Box<Verdict>> {
     let document = document::read_within(KIND, bytes, limits::HANDOFF_BYTES_MAX)?;
     let mut report = document::structure(Handoff::OBJECT, &document, options);
     if options.strict {
@@ -149,7 +149,7 @@ fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict
         records.set_blockers(&document["open_blockers"]);
         for issue in reconcile(&records) {
             if options.allow_stale && issue.code == Code::TaskTimeout {
-                report.warn(issue.path.as_str(), Rule::HeartbeatTooOld, issue.message);
+                report.warn(issue.path.as_str(), OperatorRule::HeartbeatTooOld, issue.message);
             } else {
                 report_issue(&issue, &mut report);
             }
@@ -159,10 +159,10 @@ fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict
 }
 
 /// A template that was not filled in has `<objective>` where an objective should be.
-fn refuse_placeholders(value: &Value, path: &str, report: &mut Report) {
+fn refuse_placeholders(value: &Value, path: &str, report: &mut FindingReport) {
     match value {
         Value::String(text) if text.len() > 2 && text.starts_with('<') && text.ends_with('>') => {
-            report.fault(path, Rule::Placeholder, "is a placeholder of the template");
+            report.fault(path, OperatorRule::Placeholder, "is a placeholder of the template");
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {

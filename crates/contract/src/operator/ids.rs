@@ -1,6 +1,6 @@
 //! Run ids on the wire: UUIDs.
 
-use crate::shape::{Form, formed_text};
+use crate::shape::{TextForm, formed_text};
 
 formed_text! {
     /// The run a document belongs to. UUIDs are compared without case.
@@ -12,7 +12,7 @@ pub(super) fn same_run(a: &str, b: &str) -> bool {
     a.eq_ignore_ascii_case(b)
 }
 
-static RUN_ID_FORM: Form = Form {
+static RUN_ID_FORM: TextForm = TextForm {
     name: "a UUID, such as 3f56dc4d-35cf-4f97-925c-0b04a6fe8bf4",
     pattern: "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$",
     accepts: is_uuid,

@@ -67,7 +67,7 @@ pub struct Applied {
 impl Ledger {
     /// Applies the deltas of one envelope. A refusal names the first delta that cannot be applied and changes nothing.
     pub fn apply(&mut self, deltas: &[Delta], options: DeltaOptions) -> Result<Vec<Ignored>, Box<Verdict>> {
-        let draft = apply::draft(self, deltas, options).map_err(apply::Refusal::verdict)?;
+        let draft = apply::draft(self, deltas, options).map_err(apply::DeltaRefusal::verdict)?;
         Ok(draft.commit(self))
     }
 }

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::assignment::shape::TOKEN;
-use super::conflict::{Claim, Entry, overlapping};
+use super::conflict::{OverlapEntry, PathClaim, overlapping};
 use super::document::{self, objects, texts};
 use super::ids::RunId;
 use super::options::Options;
-use super::report::Report;
-use super::rules::Rule;
+use super::report::FindingReport;
+use super::rules::OperatorRule;
 use super::trust;
 use crate::domain::crew::lock::LockMode;
 use crate::domain::crew::task_ref::TaskRef;
@@ -45,10 +45,10 @@ document! {
 
 impl Lock {
     /// The lock in normal form.
-    pub fn claim(&self, options: &Options) -> Result<Claim, ScopeFault> {
+    pub fn claim(&self, options: &Options) -> Result<PathClaim, ScopeFault> {
         let scope = scope_of(&self.resource, options)?;
         let mode = self.x_mode.unwrap_or(LockMode::Exclusive);
-        Ok(Claim { task_id: self.task_id.clone(), scope, mode, active: self.active })
+        Ok(PathClaim { task_id: self.task_id.clone(), scope, mode, active: self.active })
     }
 }
 
@@ -91,17 +91,22 @@ pub(super) fn scope_of(text: &str, options: &Options) -> Result<Scope, ScopeFaul
 }
 
 /// The same, for a path in a document; a fault is reported at its place.
-pub(super) fn scope_at(text: &str, place: &str, options: &Options, report: &mut Report) -> Option<Scope> {
+pub(super) fn scope_at(
+    text: &str,
+    place: &str,
+    options: &Options,
+    report: &mut FindingReport,
+) -> Option<Scope> {
     let scope = match scope_of(text, options) {
         Ok(scope) => scope,
         Err(fault) => {
-            let rule = Rule::parse(fault.rule()).expect("BUG: every fault of a scope is a rule here");
+            let rule = OperatorRule::parse(fault.rule()).expect("BUG: every fault of a scope is a rule here");
             report.fault(place, rule, fault.to_string());
             return None;
         }
     };
     if options.strict && options.root.is_none() && scope.is_absolute() {
-        report.fault(place, Rule::WorkspaceEscape, "is absolute, but no root is given");
+        report.fault(place, OperatorRule::WorkspaceEscape, "is absolute, but no root is given");
     }
     Some(scope)
 }
@@ -114,7 +119,12 @@ pub(super) struct ParsedPath {
 }
 
 /// The paths of a list, in normal form.
-pub(super) fn places(value: &Value, at: &str, options: &Options, report: &mut Report) -> Vec<ParsedPath> {
+pub(super) fn places(
+    value: &Value,
+    at: &str,
+    options: &Options,
+    report: &mut FindingReport,
+) -> Vec<ParsedPath> {
     let mut found = Vec::new();
     for (index, text) in texts(value) {
         let path = format!("{at}[{index}]");
@@ -139,7 +149,7 @@ pub(super) fn read<'v>(
     value: &'v Value,
     at: &str,
     options: &Options,
-    report: &mut Report,
+    report: &mut FindingReport,
 ) -> Vec<ParsedLock<'v>> {
     let mut locks = Vec::new();
     for (index, lock) in objects(value) {
@@ -159,9 +169,9 @@ pub(super) fn read<'v>(
 }
 
 /// Reports every pair of active locks of different tasks that overlap.
-pub(super) fn check_overlaps(locks: &[ParsedLock], options: &Options, report: &mut Report) {
+pub(super) fn check_overlaps(locks: &[ParsedLock], options: &Options, report: &mut FindingReport) {
     for (a, b) in overlapping_pairs(locks, options.fold, limits::FINDINGS_MAX) {
-        report_conflict(a, b.task_id, &b.place, Rule::Overlap, report);
+        report_conflict(a, b.task_id, &b.place, OperatorRule::Overlap, report);
     }
 }
 
@@ -175,8 +185,9 @@ pub(super) fn overlapping_pairs<'l, 'v>(
     tasks.sort_unstable();
     let group = |lock: &ParsedLock| tasks.partition_point(|task| *task < lock.task_id);
     let active = locks.iter().enumerate().filter(|(_, lock)| lock.active);
-    let entries = active
-        .map(|(index, lock)| Entry::new(&lock.place.scope, fold, group(lock), index).shared(lock.shared));
+    let entries = active.map(|(index, lock)| {
+        OverlapEntry::new(&lock.place.scope, fold, group(lock), index).shared(lock.shared)
+    });
     let pairs = overlapping(entries.collect(), most).into_iter().map(|(a, b)| (&locks[a], &locks[b]));
     let mut pairs: Vec<_> = pairs.map(|(a, b)| if name(a) <= name(b) { (a, b) } else { (b, a) }).collect();
     pairs.sort_by_key(|(a, b)| (name(a), name(b)));
@@ -192,8 +203,8 @@ pub(super) fn report_conflict(
     lock: &ParsedLock,
     task_id: &str,
     place: &ParsedPath,
-    rule: Rule,
-    report: &mut Report,
+    rule: OperatorRule,
+    report: &mut FindingReport,
 ) {
     let message =
         format!("`{}` of {task_id} overlaps `{}` of {}", place.scope, lock.place.scope, lock.task_id);

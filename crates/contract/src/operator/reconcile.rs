@@ -15,16 +15,16 @@ use super::document;
 use super::ids::RunId;
 use super::locks::{self, Lock};
 use super::options::Options;
-use super::report::Report;
-use super::rules::Rule;
-use super::watchdog::{Liveness, liveness};
+use super::report::FindingReport;
+use super::rules::OperatorRule;
+use super::watchdog::{HeartbeatState, liveness};
 use crate::domain::limits;
 use crate::domain::status::Status;
 use crate::domain::time::Timestamp;
 use crate::shape::{Described, Object, Shape, TEXT, UTC, Unknown, list, optional, required};
 use crate::verdict::Verdict;
 pub(super) use records::Records;
-use records::{Entry, Heartbeat};
+use records::{HeartbeatRecord, LedgerRecord};
 
 const KIND: &str = "reconcile";
 
@@ -95,9 +95,13 @@ fn count(value: &Value) -> usize {
     value.as_array().map_or(0, Vec::len)
 }
 
-pub(super) fn report_issue(issue: &Issue, report: &mut Report) {
+pub(super) fn report_issue(issue: &Issue, report: &mut FindingReport) {
     // A duplicate row makes all others doubtful, so it has its own rule.
-    let rule = if issue.rule == IssueRule::DuplicateTask { Rule::DuplicateTask } else { Rule::Reconcile };
+    let rule = if issue.rule == IssueRule::DuplicateTask {
+        OperatorRule::DuplicateTask
+    } else {
+        OperatorRule::Reconcile
+    };
     report.fault(issue.path.as_str(), rule, format!("{}: {}", issue.rule.as_str(), issue.message));
     report.list("issues", json!(issue));
 }
@@ -132,7 +136,7 @@ pub(super) fn reconcile(records: &Records) -> Vec<Issue> {
     issues
 }
 
-fn check_dependencies(records: &Records, row: &Entry, issues: &mut Vec<Issue>) {
+fn check_dependencies(records: &Records, row: &LedgerRecord, issues: &mut Vec<Issue>) {
     for dependency in &row.dependencies {
         let Some(other) = records.row(dependency) else {
             let message = format!("{} depends on {dependency}, which is not in the ledger", row.task_id);
@@ -153,7 +157,7 @@ fn check_dependencies(records: &Records, row: &Entry, issues: &mut Vec<Issue>) {
     }
 }
 
-fn check_in_progress(records: &Records, row: &Entry, issues: &mut Vec<Issue>) {
+fn check_in_progress(records: &Records, row: &LedgerRecord, issues: &mut Vec<Issue>) {
     let mut issue = |rule, message: String| issues.push(row.issue(rule, message));
     let has_owner = !row.owner.trim().is_empty();
     if !has_owner {
@@ -169,9 +173,9 @@ fn check_in_progress(records: &Records, row: &Entry, issues: &mut Vec<Issue>) {
         issue(IssueRule::TimedOutInProgress, format!("{} timed out and is still in progress", row.task_id));
     }
     let heartbeat = match row.heartbeat {
-        Heartbeat::At(heartbeat) => heartbeat,
-        Heartbeat::Absent if records.now.is_none() => return,
-        Heartbeat::Absent | Heartbeat::Null | Heartbeat::Unreadable => {
+        HeartbeatRecord::At(heartbeat) => heartbeat,
+        HeartbeatRecord::Absent if records.now.is_none() => return,
+        HeartbeatRecord::Absent | HeartbeatRecord::Null | HeartbeatRecord::Unreadable => {
             return issue(
                 IssueRule::NoHeartbeat,
                 format!("{} is in progress and has sent no heartbeat", row.task_id),
@@ -180,13 +184,13 @@ fn check_in_progress(records: &Records, row: &Entry, issues: &mut Vec<Issue>) {
     };
     let Some(now) = records.now else { return };
     match liveness(now, heartbeat, row.timeout.unwrap_or(Duration::MAX)) {
-        Liveness::Live { .. } => {}
-        Liveness::InFuture => {
+        HeartbeatState::Live { .. } => {}
+        HeartbeatState::InFuture => {
             let skew = limits::CLOCK_SKEW_MAX.as_secs();
             let message = format!("the heartbeat of {} is more than {skew} s ahead of now", row.task_id);
             issue(IssueRule::HeartbeatInFuture, message);
         }
-        Liveness::TimedOut { age } => {
+        HeartbeatState::TimedOut { age } => {
             let message = format!("{} has sent no heartbeat for {} s", row.task_id, age.as_secs());
             issue(IssueRule::HeartbeatTooOld, message);
         }

@@ -5,15 +5,15 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::codes::Code;
-use super::rules::{Rule, Stage};
+use super::rules::{OperatorRule, Stage};
 use crate::aee::judge;
 use crate::finding::{Finding, Findings};
 use crate::secrets;
 use crate::verdict::Verdict;
 
-/// The findings so far. Nothing is final until [`Report::verdict`].
+/// The findings so far. Nothing is final until [`FindingReport::verdict`].
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub(super) struct FindingReport {
     findings: Findings,
     /// The fault that decides so far. The list is limited, so it may not contain this fault.
     primary: Option<Finding>,
@@ -21,8 +21,8 @@ pub(super) struct Report {
     more: Map<String, Value>,
 }
 
-impl Report {
-    pub(super) fn fault(&mut self, path: impl Into<String>, rule: Rule, message: impl Into<String>) {
+impl FindingReport {
+    pub(super) fn fault(&mut self, path: impl Into<String>, rule: OperatorRule, message: impl Into<String>) {
         let finding = Finding { path: path.into(), rule: rule.as_str(), message: message.into() };
         self.decide(&finding);
         self.findings.push(finding.path, finding.rule, finding.message);
@@ -35,7 +35,7 @@ impl Report {
         }
     }
 
-    pub(super) fn warn(&mut self, path: impl Into<String>, rule: Rule, message: impl Into<String>) {
+    pub(super) fn warn(&mut self, path: impl Into<String>, rule: OperatorRule, message: impl Into<String>) {
         self.warnings.push(path, rule.as_str(), message);
     }
 
@@ -55,7 +55,7 @@ impl Report {
     }
 
     /// Adds the findings of the part of the document at `place`.
-    pub(super) fn absorb(&mut self, place: &str, part: Report) {
+    pub(super) fn absorb(&mut self, place: &str, part: FindingReport) {
         if let Some(primary) = part.primary {
             let path = format!("{place}{}", primary.path.trim_start_matches('$'));
             self.decide(&Finding { path, ..primary });
@@ -75,7 +75,7 @@ impl Report {
         let missing: Vec<Value> = self
             .findings
             .iter()
-            .filter(|f| f.rule == Rule::Missing.as_str())
+            .filter(|f| f.rule == OperatorRule::Missing.as_str())
             .map(|f| leaf(&f.path).into())
             .collect();
         if !missing.is_empty() {
@@ -84,7 +84,7 @@ impl Report {
         let mut verdict = match self.primary {
             None => Verdict::allowed(kind, allowed, self.warnings),
             Some(primary) => {
-                let code = Rule::parse(primary.rule).map_or(Code::SchemaInvalid, Rule::code);
+                let code = OperatorRule::parse(primary.rule).map_or(Code::SchemaInvalid, OperatorRule::code);
                 Verdict::denied(kind, code.as_str(), &primary, self.findings, self.warnings)
             }
         };
@@ -95,7 +95,7 @@ impl Report {
 }
 
 fn stage(finding: &Finding) -> Stage {
-    Rule::parse(finding.rule).map_or(Stage::Values, Rule::stage)
+    OperatorRule::parse(finding.rule).map_or(Stage::Values, OperatorRule::stage)
 }
 
 /// The field at the end of a path: `lock_scope` for `$.task.lock_scope[3]`.

@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 
 use super::assignment::shape::{TOKEN, WORKLOG_PATH_CHARS_MAX};
 use super::assignment::{Assignment, crossing};
-use super::conflict::Cover;
+use super::conflict::ScopeCover;
 use super::document::{self, objects};
 use super::ids::{RunId, same_run};
 use super::locks::{self, ParsedPath};
 use super::options::Options;
-use super::report::Report;
-use super::rules::Rule;
+use super::report::FindingReport;
+use super::rules::OperatorRule;
 use super::trust;
 use crate::domain::crew::row::{CriterionCheck, CriterionStatus};
 use crate::domain::crew::task_ref::TaskRef;
@@ -93,13 +93,13 @@ pub fn read_result(bytes: &[u8], options: &Options) -> Result<(SubagentResult, V
     Ok((document::typed(KIND, document)?, verdict.details.warnings))
 }
 
-fn judge(bytes: &[u8], options: &Options) -> Result<(Value, Report), Box<Verdict>> {
+fn judge(bytes: &[u8], options: &Options) -> Result<(Value, FindingReport), Box<Verdict>> {
     let document = document::read(KIND, bytes)?;
     let report = examine(&document, options);
     Ok((document, report))
 }
 
-pub(super) fn examine(document: &Value, options: &Options) -> Report {
+pub(super) fn examine(document: &Value, options: &Options) -> FindingReport {
     let mut report = document::structure(SubagentResult::OBJECT, document, options);
     let changed = changed_places(&document["changes"], options, &mut report);
     let worklog = document["worklog_path"].as_str().filter(|path| !path.trim().is_empty());
@@ -117,7 +117,7 @@ pub(super) fn examine(document: &Value, options: &Options) -> Report {
     report
 }
 
-fn changed_places(changes: &Value, options: &Options, report: &mut Report) -> Vec<ParsedPath> {
+fn changed_places(changes: &Value, options: &Options, report: &mut FindingReport) -> Vec<ParsedPath> {
     let mut places = Vec::new();
     for (index, change) in objects(changes) {
         let path = format!("$.changes[{index}].resource");
@@ -130,11 +130,11 @@ fn changed_places(changes: &Value, options: &Options, report: &mut Report) -> Ve
 }
 
 /// A result must answer its own assignment, with the token of its own grant.
-fn check_identity(document: &Value, assignment: &Assignment, options: &Options, report: &mut Report) {
+fn check_identity(document: &Value, assignment: &Assignment, options: &Options, report: &mut FindingReport) {
     let task = &assignment.task;
-    let differs = |report: &mut Report, name: &str, expected: &str| {
+    let differs = |report: &mut FindingReport, name: &str, expected: &str| {
         let message = format!("must be `{expected}`, as in the assignment");
-        report.fault(format!("$.{name}"), Rule::IdentityMismatch, message);
+        report.fault(format!("$.{name}"), OperatorRule::IdentityMismatch, message);
     };
     let text = |name: &str| document.get(name).and_then(Value::as_str);
     if text("run_id").is_some_and(|run_id| !same_run(run_id, assignment.run_id.as_str())) {
@@ -152,10 +152,14 @@ fn check_identity(document: &Value, assignment: &Assignment, options: &Options, 
         Some(token) if token == granted => {}
         Some(_) => {
             let message = format!("the lock was granted with token {granted}");
-            report.fault("$.x_fencing_token", Rule::StaleFencingToken, message);
+            report.fault("$.x_fencing_token", OperatorRule::StaleFencingToken, message);
         }
         None if options.strict => {
-            report.fault("$.x_fencing_token", Rule::Missing, "the token of the assignment is required");
+            report.fault(
+                "$.x_fencing_token",
+                OperatorRule::Missing,
+                "the token of the assignment is required",
+            );
         }
         // A sender without a token is limited by its lease instead.
         None => {}
@@ -172,45 +176,58 @@ fn is_same_place(a: &str, b: &str, options: &Options) -> bool {
 
 /// Every change is inside the lock scope and outside the forbidden scope. The task's worklog is exempt, because the
 /// contract requires it.
-fn check_scope(changed: &[ParsedPath], assignment: &Assignment, options: &Options, report: &mut Report) {
+fn check_scope(
+    changed: &[ParsedPath],
+    assignment: &Assignment,
+    options: &Options,
+    report: &mut FindingReport,
+) {
     let task = &assignment.task;
     let normal = |paths: &[String]| -> Vec<ParsedPath> {
         let scopes = paths.iter().filter_map(|path| locks::scope_of(path, options).ok());
         scopes.map(|scope| ParsedPath { path: String::new(), scope }).collect()
     };
-    let cover = Cover::new(normal(&task.lock_scope).iter().map(|place| &place.scope), options.fold);
+    let cover = ScopeCover::new(normal(&task.lock_scope).iter().map(|place| &place.scope), options.fold);
     let worklog = locks::scope_of(&task.worklog_path, options).ok();
     let is_worklog = |place: &ParsedPath| worklog.as_ref().is_some_and(|worklog| *worklog == place.scope);
     for place in changed.iter().filter(|place| !is_worklog(place) && !cover.contains(&place.scope)) {
         let message = format!("`{}` is not in the lock scope", place.scope);
-        report.fault(place.path.as_str(), Rule::OutsideLockScope, message);
+        report.fault(place.path.as_str(), OperatorRule::OutsideLockScope, message);
     }
     let forbidden = normal(&task.forbidden_scope);
     for (place, scope) in crossing(changed, &forbidden, options) {
         if !is_worklog(place) {
             let message = format!("`{}` overlaps `{}`, which is forbidden", place.scope, scope.scope);
-            report.fault(place.path.as_str(), Rule::InForbiddenScope, message);
+            report.fault(place.path.as_str(), OperatorRule::InForbiddenScope, message);
         }
     }
 }
 
 /// The requirements of `done`: all assigned criteria are present and passed, each with evidence.
-fn check_done(document: &Value, options: &Options, report: &mut Report) {
+fn check_done(document: &Value, options: &Options, report: &mut FindingReport) {
     let Some(checks) = document["acceptance_check"].as_array() else { return };
     if checks.is_empty() {
-        report.fault("$.acceptance_check", Rule::NoChecks, "a result that is done must list its checks");
+        report.fault(
+            "$.acceptance_check",
+            OperatorRule::NoChecks,
+            "a result that is done must list its checks",
+        );
     }
     for (index, check) in objects(&document["acceptance_check"]) {
         let path = |field: &str| format!("$.acceptance_check[{index}].{field}");
         if check["status"] == CriterionStatus::Fail.as_str() {
             report.fault(
                 path("status"),
-                Rule::CriterionFailed,
+                OperatorRule::CriterionFailed,
                 "a result that is done must not have a failed criterion",
             );
         }
         if check["evidence"].as_str().is_some_and(|evidence| evidence.trim().is_empty()) {
-            report.fault(path("evidence"), Rule::NoEvidence, "a criterion that passed needs evidence");
+            report.fault(
+                path("evidence"),
+                OperatorRule::NoEvidence,
+                "a criterion that passed needs evidence",
+            );
         }
     }
     let Some(assignment) = options.assignment else { return };
@@ -220,7 +237,7 @@ fn check_done(document: &Value, options: &Options, report: &mut Report) {
     for (index, criterion) in assignment.task.acceptance_criteria.iter().enumerate() {
         if !shown.contains(criterion.trim()) {
             let message = format!("criterion {} of the assignment is missing", index + 1);
-            report.fault("$.acceptance_check", Rule::CriterionMissing, message);
+            report.fault("$.acceptance_check", OperatorRule::CriterionMissing, message);
         }
     }
 }

@@ -23,23 +23,23 @@ pub(super) enum Stage {
 macro_rules! rules {
     ($($variant:ident, $name:literal, $stage:ident, $code:ident;)*) => {
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(super) enum Rule { $($variant),* }
+        pub(super) enum OperatorRule { $($variant),* }
 
-        impl Rule {
+        impl OperatorRule {
             pub(super) const fn as_str(self) -> &'static str {
-                match self { $(Rule::$variant => $name),* }
+                match self { $(OperatorRule::$variant => $name),* }
             }
 
-            pub(super) fn parse(name: &str) -> Option<Rule> {
-                match name { $($name => Some(Rule::$variant),)* _ => None }
+            pub(super) fn parse(name: &str) -> Option<OperatorRule> {
+                match name { $($name => Some(OperatorRule::$variant),)* _ => None }
             }
 
             pub(super) const fn stage(self) -> Stage {
-                match self { $(Rule::$variant => Stage::$stage),* }
+                match self { $(OperatorRule::$variant => Stage::$stage),* }
             }
 
             pub(super) const fn code(self) -> Code {
-                match self { $(Rule::$variant => Code::$code),* }
+                match self { $(OperatorRule::$variant => Code::$code),* }
             }
         }
     };

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::conformance::{File, cases};
+use crate::conformance::{VectorFile, cases};
 use crate::domain::time::Timestamp;
 use crate::secrets;
 use crate::shape::{Shape, schema};
@@ -95,7 +95,7 @@ fn every_operator_vector_is_run() {
         let value = read(&path);
         let bytes = value.to_string();
         let written = value["cases"].as_array().map_or(1, Vec::len);
-        let found = cases(&File { path: path.to_str().unwrap(), bytes: bytes.as_bytes() });
+        let found = cases(&VectorFile { path: path.to_str().unwrap(), bytes: bytes.as_bytes() });
         assert_eq!(found.len(), written, "{}", path.display());
         assert!(found.iter().all(|case| case.contract == "operator"), "{}", path.display());
     }

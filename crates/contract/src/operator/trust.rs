@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::options::{Options, Tripwire};
-use super::report::Report;
-use super::rules::Rule;
+use super::report::FindingReport;
+use super::rules::OperatorRule;
 use crate::domain::crew::token::LockToken;
 use crate::{injection, secrets};
 
@@ -26,17 +26,17 @@ const PLAIN_SECRET_BYTES_MIN: usize = 18;
 const TOKEN_PATH: &str = "$.x_token";
 
 /// Reports texts with secrets and texts that seem to contain instructions. Neither is ever quoted.
-pub(super) fn examine(document: &Value, options: &Options, report: &mut Report) {
-    Walk { path: String::from("$"), tripwire: options.tripwire, report }.value(document);
+pub(super) fn examine(document: &Value, options: &Options, report: &mut FindingReport) {
+    TrustWalk { path: String::from("$"), tripwire: options.tripwire, report }.value(document);
 }
 
-struct Walk<'r> {
+struct TrustWalk<'r> {
     path: String,
     tripwire: Tripwire,
-    report: &'r mut Report,
+    report: &'r mut FindingReport,
 }
 
-impl Walk<'_> {
+impl TrustWalk<'_> {
     fn value(&mut self, value: &Value) {
         match value {
             Value::String(text) => self.text(text),
@@ -71,7 +71,7 @@ impl Walk<'_> {
             return;
         }
         let Some(injection) = injection::find(text) else { return };
-        let rule = Rule::parse(injection.rule).expect("BUG: every injection rule is a rule here");
+        let rule = OperatorRule::parse(injection.rule).expect("BUG: every injection rule is a rule here");
         let message = format!("the text {}", injection.sign);
         match self.tripwire {
             Tripwire::Deny => self.report.fault(self.path.clone(), rule, message),
@@ -85,7 +85,7 @@ impl Walk<'_> {
         }
         let Some(pattern) = secrets::find(text) else { return };
         let message = format!("appears to contain a secret ({pattern}); redact it and send it again");
-        self.report.fault(self.path.clone(), Rule::Secret, message);
+        self.report.fault(self.path.clone(), OperatorRule::Secret, message);
         self.report.note("pattern", pattern);
     }
 

@@ -8,8 +8,8 @@ use super::assignment::check_heartbeat;
 use super::document::{self, objects};
 use super::ids::RunId;
 use super::options::Options;
-use super::report::Report;
-use super::rules::Rule;
+use super::report::FindingReport;
+use super::rules::OperatorRule;
 use crate::domain::crew::row::{HEARTBEAT, TIMEOUT};
 use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::limits;
@@ -22,7 +22,7 @@ const KIND: &str = "watchdog";
 
 /// The state of a heartbeat at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Liveness {
+pub enum HeartbeatState {
     /// Within the timeout, including its exact end.
     Live {
         age: Duration,
@@ -35,17 +35,17 @@ pub enum Liveness {
 }
 
 /// Validates one heartbeat. A clock that is ahead by no more than the allowed skew counts as now.
-pub fn liveness(now: Timestamp, heartbeat: Timestamp, timeout: Duration) -> Liveness {
+pub fn liveness(now: Timestamp, heartbeat: Timestamp, timeout: Duration) -> HeartbeatState {
     if heartbeat.since(now) > limits::CLOCK_SKEW_MAX {
-        return Liveness::InFuture;
+        return HeartbeatState::InFuture;
     }
     let age = now.since(heartbeat);
-    if age > timeout { Liveness::TimedOut { age } } else { Liveness::Live { age } }
+    if age > timeout { HeartbeatState::TimedOut { age } } else { HeartbeatState::Live { age } }
 }
 
 /// Whether the heartbeat of a task in progress timed out.
 pub fn timed_out(now: Timestamp, heartbeat: Timestamp, timeout: Duration) -> bool {
-    matches!(liveness(now, heartbeat, timeout), Liveness::TimedOut { .. })
+    matches!(liveness(now, heartbeat, timeout), HeartbeatState::TimedOut { .. })
 }
 
 /// The later of two heartbeats: one that arrives late does not move the time back.
@@ -104,26 +104,30 @@ pub fn validate_watchdog(bytes: &[u8], options: &Options) -> Verdict {
     report.verdict(KIND, "watchdog check passed")
 }
 
-fn check_task(task: &Value, at: &str, now: Option<Timestamp>, report: &mut Report) {
+fn check_task(task: &Value, at: &str, now: Option<Timestamp>, report: &mut FindingReport) {
     if task.get("timeout_seconds").is_none_or(Value::is_null) {
-        report.fault(format!("{at}.timeout_seconds"), Rule::Integer, "a task in progress needs a timeout");
+        report.fault(
+            format!("{at}.timeout_seconds"),
+            OperatorRule::Integer,
+            "a task in progress needs a timeout",
+        );
     }
     let Some(heard) = task.get("last_heartbeat_at").filter(|heard| !heard.is_null()) else {
         let message = "a task in progress needs a heartbeat";
-        return report.fault(format!("{at}.last_heartbeat_at"), Rule::HeartbeatMissing, message);
+        return report.fault(format!("{at}.last_heartbeat_at"), OperatorRule::HeartbeatMissing, message);
     };
     let heartbeat = heard.as_str().and_then(Timestamp::parse_utc);
     let (Some(now), Some(heartbeat)) = (now, heartbeat) else { return };
     let timeout = seconds(&task["timeout_seconds"]).unwrap_or(Duration::MAX);
     match liveness(now, heartbeat, timeout) {
-        Liveness::InFuture => {
+        HeartbeatState::InFuture => {
             let message = format!("is more than {} s ahead of now", limits::CLOCK_SKEW_MAX.as_secs());
-            report.fault(format!("{at}.last_heartbeat_at"), Rule::HeartbeatInFuture, message);
+            report.fault(format!("{at}.last_heartbeat_at"), OperatorRule::HeartbeatInFuture, message);
         }
-        Liveness::TimedOut { age } => {
+        HeartbeatState::TimedOut { age } => {
             let message =
                 format!("no heartbeat for {} s; the timeout is {} s", age.as_secs(), timeout.as_secs());
-            report.fault(format!("{at}.last_heartbeat_at"), Rule::HeartbeatTooOld, message);
+            report.fault(format!("{at}.last_heartbeat_at"), OperatorRule::HeartbeatTooOld, message);
             report.list(
                 "timed_out",
                 json!({
@@ -134,11 +138,11 @@ fn check_task(task: &Value, at: &str, now: Option<Timestamp>, report: &mut Repor
                 }),
             );
         }
-        Liveness::Live { age } => {
+        HeartbeatState::Live { age } => {
             let interval = seconds(&task["heartbeat_interval_seconds"]);
             if interval.is_some_and(|interval| age > interval.saturating_mul(2)) {
                 let message = format!("no heartbeat for {} s, more than two intervals", age.as_secs());
-                report.warn(format!("{at}.last_heartbeat_at"), Rule::HeartbeatTooOld, message);
+                report.warn(format!("{at}.last_heartbeat_at"), OperatorRule::HeartbeatTooOld, message);
             }
         }
     }
@@ -151,13 +155,13 @@ pub(super) fn seconds(value: &Value) -> Option<Duration> {
 
 /// Whether a worker that sends heartbeats also does something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
+pub enum WorkerProgress {
     /// The files in its scope are others than when they were last seen, or are seen for the first time.
     Changed,
     None,
 }
 
 /// Judges an assignment that had no event for its whole timeout by the digests of its scope, then and now.
-pub fn progress(before: Option<&str>, now: &str) -> Progress {
-    if before == Some(now) { Progress::None } else { Progress::Changed }
+pub fn progress(before: Option<&str>, now: &str) -> WorkerProgress {
+    if before == Some(now) { WorkerProgress::None } else { WorkerProgress::Changed }
 }

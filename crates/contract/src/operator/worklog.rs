@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 use super::codes::Code;
 use super::ids::{RunId, same_run};
 use super::options::Options;
-use super::report::Report;
+use super::report::FindingReport;
 use super::result::Outcome;
-use super::rules::Rule;
+use super::rules::OperatorRule;
 use super::{document, trust};
 use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::limits;
@@ -63,14 +63,14 @@ pub fn validate_worklog_entry(bytes: &[u8], options: &Options) -> Verdict {
 
 /// Validates a whole worklog. It must begin with the prior state, if given, and its last entry must explain the outcome.
 pub fn validate_worklog(bytes: &[u8], options: &Options) -> Verdict {
-    let mut report = Report::default();
+    let mut report = FindingReport::default();
     let entries = read_lines(bytes, &mut report);
     for (index, entry) in &entries {
         report.absorb(&format!("$[{index}]"), examine_entry(entry, options));
     }
     if options.prior.is_some_and(|prior| !bytes.starts_with(prior)) {
         let message = "must begin with the earlier worklog, unchanged";
-        report.fault("$", Rule::NotAppendOnly, message);
+        report.fault("$", OperatorRule::NotAppendOnly, message);
     }
     check_order(&entries, &mut report);
     check_identity(&entries, options, &mut report);
@@ -83,51 +83,53 @@ pub fn validate_worklog(bytes: &[u8], options: &Options) -> Verdict {
     report.verdict(KIND, "worklog valid")
 }
 
-fn examine_entry(entry: &Value, options: &Options) -> Report {
+fn examine_entry(entry: &Value, options: &Options) -> FindingReport {
     let mut report = document::structure(WorklogEntry::OBJECT, entry, options);
     trust::examine(entry, options, &mut report);
     report
 }
 
 /// The entries that can be read, each with its index; the others are reported.
-fn read_lines(bytes: &[u8], report: &mut Report) -> Vec<(usize, Value)> {
+fn read_lines(bytes: &[u8], report: &mut FindingReport) -> Vec<(usize, Value)> {
     if bytes.len() > limits::WORKLOG_BYTES_MAX {
         let message =
             format!("allows at most {} bytes, has {}", limits::WORKLOG_BYTES_MAX, crate::json::size(bytes));
-        report.fault("$", Rule::TooLarge, message);
+        report.fault("$", OperatorRule::TooLarge, message);
         return Vec::new();
     }
     if bytes.trim_ascii().is_empty() {
-        report.fault("$", Rule::EmptyInput, "the worklog is empty");
+        report.fault("$", OperatorRule::EmptyInput, "the worklog is empty");
         return Vec::new();
     }
     let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
     if lines.pop().is_some_and(|rest| !rest.is_empty()) {
         // Its writer may have died in the middle of it, so it is not reliable.
-        report.fault(format!("$[{}]", lines.len()), Rule::TornLine, "the last line is incomplete");
+        report.fault(format!("$[{}]", lines.len()), OperatorRule::TornLine, "the last line is incomplete");
     }
     let mut entries = Vec::new();
     for (index, line) in lines.into_iter().enumerate() {
         match strict::parse(line) {
             Ok(entry) if entry.is_object() => entries.push((index, entry)),
-            Ok(_) => report.fault(format!("$[{index}]"), Rule::NotAnObject, "each line must be an object"),
+            Ok(_) => {
+                report.fault(format!("$[{index}]"), OperatorRule::NotAnObject, "each line must be an object")
+            }
             Err(error) => {
                 let message = format!("line {}: {error} (column {})", index + 1, error.column);
-                report.fault(format!("$[{index}]"), Rule::Json, message);
+                report.fault(format!("$[{index}]"), OperatorRule::Json, message);
             }
         }
     }
     entries
 }
 
-fn check_order(entries: &[(usize, Value)], report: &mut Report) {
+fn check_order(entries: &[(usize, Value)], report: &mut FindingReport) {
     let mut latest: Option<Timestamp> = None;
     for (index, entry) in entries {
         let Some(time) = entry["timestamp"].as_str().and_then(Timestamp::parse_utc) else { continue };
         if latest.is_some_and(|latest| time < latest) {
             report.fault(
                 format!("$[{index}].timestamp"),
-                Rule::TimeGoesBack,
+                OperatorRule::TimeGoesBack,
                 "is earlier than that of an entry above it",
             );
         }
@@ -136,7 +138,7 @@ fn check_order(entries: &[(usize, Value)], report: &mut Report) {
 }
 
 /// One file holds one task of one run.
-fn check_identity(entries: &[(usize, Value)], options: &Options, report: &mut Report) {
+fn check_identity(entries: &[(usize, Value)], options: &Options, report: &mut FindingReport) {
     let Some((_, first)) = entries.first() else { return };
     let assigned = options.assignment.map(|a| (a.run_id.as_str(), a.task.task_id.as_str()));
     let (run_id, task_id) = match assigned {
@@ -148,7 +150,7 @@ fn check_identity(entries: &[(usize, Value)], options: &Options, report: &mut Re
             let (Some(expected), Some(found)) = (expected, entry[name].as_str()) else { return };
             if !same(expected, found) {
                 let message = format!("must be `{expected}`: a worklog belongs to one task of one run");
-                report.fault(format!("$[{index}].{name}"), Rule::IdentityMismatch, message);
+                report.fault(format!("$[{index}].{name}"), OperatorRule::IdentityMismatch, message);
             }
         };
         compare("run_id", run_id, same_run);
@@ -157,14 +159,14 @@ fn check_identity(entries: &[(usize, Value)], options: &Options, report: &mut Re
 }
 
 /// The last entry of a blocked or failed task has a code and a next step.
-fn check_end(last: Option<&(usize, Value)>, report: &mut Report) {
+fn check_end(last: Option<&(usize, Value)>, report: &mut FindingReport) {
     let Some((index, entry)) = last else { return };
     if entry.get("code").is_none() {
         let message = "the last entry of a blocked or failed task needs a `code`";
-        report.fault(format!("$[{index}].code"), Rule::FinalEntry, message);
+        report.fault(format!("$[{index}].code"), OperatorRule::FinalEntry, message);
     }
     if entry["next_step"].as_str().is_some_and(|step| step.trim().is_empty()) {
         let message = "the last entry of a blocked or failed task needs a `next_step`";
-        report.fault(format!("$[{index}].next_step"), Rule::FinalEntry, message);
+        report.fault(format!("$[{index}].next_step"), OperatorRule::FinalEntry, message);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::aop::Code;
 use crate::aop::effective::model::{is_critical, is_triggered};
-use crate::domain::attempt::{Attempt, AttemptState, Outcome};
+use crate::domain::attempt::{Attempt, AttemptOutcome, AttemptState};
 use crate::domain::crew::budget::{Amount, Delegated};
 use crate::domain::executor::ExecutorName;
 use crate::domain::limits::LIMITED_ATTEMPTS_MAX;
@@ -122,7 +122,7 @@ impl Overspent {
 
 /// What the attempts of a task have come to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Standing {
+pub struct TaskStanding {
     /// The alternative that the last attempt used; `None` for what the task itself names.
     pub alternative: Option<usize>,
     /// How often what it uses now has failed.
@@ -144,11 +144,11 @@ pub struct Standing {
 }
 
 /// Follows the attempts of a task from the first to the last. The way through the alternatives never goes back.
-pub fn standing(spec: &PlanTask, attempts: &[Attempt]) -> Standing {
-    attempts.iter().fold(Standing::default(), |standing, attempt| standing.after(spec, attempt))
+pub fn standing(spec: &PlanTask, attempts: &[Attempt]) -> TaskStanding {
+    attempts.iter().fold(TaskStanding::default(), |standing, attempt| standing.after(spec, attempt))
 }
 
-impl Standing {
+impl TaskStanding {
     /// Adds what the runs that the task started have used up to now. Earlier choices were made when they had used less.
     #[must_use]
     pub fn with_delegated(mut self, budget: Budget, delegated: Delegated) -> Self {
@@ -189,7 +189,7 @@ impl Standing {
 
     /// An attempt that writ ended itself runs again only where the author or a person said so, which covers what it
     /// may have cost.
-    fn book(&mut self, outcome: &Outcome, failed: Option<i64>) {
+    fn book(&mut self, outcome: &AttemptOutcome, failed: Option<i64>) {
         match outcome.known_cost() {
             Some(cost) => self.cost = MicroUsd(self.cost.0.saturating_add(cost.0)),
             None => self.unknown_cost = self.unknown_cost.or(failed),
@@ -200,7 +200,7 @@ impl Standing {
         }
     }
 
-    fn decide(&mut self, spec: &PlanTask, outcome: &Outcome) -> Choice {
+    fn decide(&mut self, spec: &PlanTask, outcome: &AttemptOutcome) -> Choice {
         let code = outcome.code.as_deref().map_or(Code::Unknown, Code::read);
         let is_limited = outcome.limited.is_some() && self.parkings < LIMITED_ATTEMPTS_MAX;
         if is_limited {

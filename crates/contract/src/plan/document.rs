@@ -13,7 +13,7 @@ use crate::json::strict;
 
 /// A document by its kind.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Document {
+pub enum PlanDocument {
     /// One object.
     Value { kind: DocumentKind, value: Value },
     /// Several AOP TASKs, as a JSON array or one per line.
@@ -22,34 +22,34 @@ pub enum Document {
     Prompt { text: String, is_v1: bool },
 }
 
-impl Document {
+impl PlanDocument {
     pub fn kind(&self) -> DocumentKind {
         match self {
-            Document::Value { kind, .. } => *kind,
-            Document::Tasks(_) | Document::Prompt { .. } => DocumentKind::AopTask,
+            PlanDocument::Value { kind, .. } => *kind,
+            PlanDocument::Tasks(_) | PlanDocument::Prompt { .. } => DocumentKind::AopTask,
         }
     }
 }
 
 /// Why bytes are no document. The code is that of AOP, where they were meant to be a message of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Unreadable {
+pub struct DocumentError {
     pub findings: Findings,
     pub code: Option<Code>,
 }
 
 /// Reads bytes as JSON, TOML or a prompt, within a size limit. The kind is detected from the content; the name of the
 /// file decides only whether text that is neither JSON nor TOML is a prompt.
-pub fn read(bytes: &[u8], name: Option<&str>) -> Result<Document, Unreadable> {
+pub fn read(bytes: &[u8], name: Option<&str>) -> Result<PlanDocument, DocumentError> {
     if bytes.len() > limits::PLAN_BYTES_MAX {
         // The reader may have stopped at the limit, so the full length is not known here.
         let message = format!("is longer than the limit of {} bytes", limits::PLAN_BYTES_MAX);
-        return Err(Unreadable { findings: fault("too_large", message), code: None });
+        return Err(DocumentError { findings: fault("too_large", message), code: None });
     }
     let is_text = names_text(name);
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let malformed = strict::invalid_utf8(bytes, error.valid_up_to());
-        Unreadable { findings: place(&malformed), code: is_text.then_some(Code::ParseFailure) }
+        DocumentError { findings: place(&malformed), code: is_text.then_some(Code::ParseFailure) }
     })?;
     let parsed = if text.trim_start().starts_with(['{', '[']) && !looks_like_toml_table(text) {
         strict::parse(bytes)
@@ -62,19 +62,19 @@ pub fn read(bytes: &[u8], name: Option<&str>) -> Result<Document, Unreadable> {
         Ok(value) => Ok(of_value(value)),
         Err(malformed) => {
             if let Some(tasks) = lines(text) {
-                return Ok(Document::Tasks(tasks));
+                return Ok(PlanDocument::Tasks(tasks));
             }
             let is_v1 = v1::is_v1(text);
             if (is_text && !opens_like_a_plan(text)) || (is_v1 && may_be_prompt(text, name)) {
                 return prompt(text);
             }
             let code = text.contains("\"aop_version\"").then_some(Code::ParseFailure);
-            Err(Unreadable { findings: place(&malformed), code })
+            Err(DocumentError { findings: place(&malformed), code })
         }
     }
 }
 
-fn of_value(value: Value) -> Document {
+fn of_value(value: Value) -> PlanDocument {
     let has = |name: &str| value.get(name).is_some();
     // What says that it is a message of AOP is judged as one, also without a version.
     let kind = if has("aop_version") || (has("protocol_family") && has("message_type")) {
@@ -85,8 +85,8 @@ fn of_value(value: Value) -> Document {
         DocumentKind::Plan
     };
     match value {
-        Value::Array(tasks) if is_message_list(&tasks) => Document::Tasks(tasks),
-        value => Document::Value { kind, value },
+        Value::Array(tasks) if is_message_list(&tasks) => PlanDocument::Tasks(tasks),
+        value => PlanDocument::Value { kind, value },
     }
 }
 
@@ -101,13 +101,13 @@ fn lines(text: &str) -> Option<Vec<Value>> {
     values.filter(|values| values.len() > 1 && is_message_list(values))
 }
 
-fn prompt(text: &str) -> Result<Document, Unreadable> {
+fn prompt(text: &str) -> Result<PlanDocument, DocumentError> {
     let text = text.trim_start_matches('\u{feff}');
     if text.trim().is_empty() {
         let findings = fault("empty", "is empty; a prompt says what to do".to_owned());
-        return Err(Unreadable { findings, code: Some(Code::ParseFailure) });
+        return Err(DocumentError { findings, code: Some(Code::ParseFailure) });
     }
-    Ok(Document::Prompt { text: text.to_owned(), is_v1: v1::is_v1(text) })
+    Ok(PlanDocument::Prompt { text: text.to_owned(), is_v1: v1::is_v1(text) })
 }
 
 fn extension(name: Option<&str>) -> Option<String> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::domain::plan::{Plan, PlanTask};
 use crate::finding::Findings;
-use graph::Graph;
+use graph::TaskGraph;
 
 /// Tasks of a cycle that a message names.
 const CYCLE_NAMED_MAX: usize = 20;
@@ -43,7 +43,7 @@ pub fn check(plan: &Plan, findings: &mut Findings) {
         }
         edges.push(needs);
     }
-    match Graph::new(edges) {
+    match TaskGraph::new(edges) {
         Ok(graph) => {
             check_writes(plan, &graph, findings);
             check_isolation(plan, &index, findings);
@@ -75,7 +75,7 @@ pub fn sorted(plan: &Plan) -> Vec<usize> {
     let needs = |task: &PlanTask| {
         task.depends_on.iter().filter_map(|name| index.get(name.as_str()).copied()).collect()
     };
-    let graph = Graph::new(plan.tasks.iter().map(needs).collect());
+    let graph = TaskGraph::new(plan.tasks.iter().map(needs).collect());
     graph.map(|graph| graph.order().to_vec()).expect("BUG: a checked plan has no cycle")
 }
 
@@ -96,7 +96,7 @@ fn check_isolation(plan: &Plan, index: &BTreeMap<&str, usize>, findings: &mut Fi
     }
 }
 
-fn check_writes(plan: &Plan, graph: &Graph, findings: &mut Findings) {
+fn check_writes(plan: &Plan, graph: &TaskGraph, findings: &mut Findings) {
     for ((i, j), (a, b)) in overlap::overlaps(plan, graph) {
         let message = format!(
             "`{}` writes `{a}` and `{}` writes `{b}`, and neither waits for the other; add a depends_on",

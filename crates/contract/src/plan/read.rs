@@ -120,8 +120,8 @@ impl RawPlan {
     fn finish(self, known: &[KnownExecutor], findings: &mut Findings) -> Plan {
         let (namespace, rollback) = (self.namespace, self.rollback);
         let (sandbox, network, git) = (self.sandbox, self.network, self.git);
-        let isolation = isolation::Defaults::of(&self, findings);
-        let allowed = network::Defaults::of(&self, findings);
+        let isolation = isolation::IsolationDefaults::of(&self, findings);
+        let allowed = network::NetworkDefaults::of(&self, findings);
         let tasks = self.task.into_iter().map(|task| RawTask {
             namespace: task.namespace.or(namespace),
             // A task without a scope has nothing to take back; only one that asks for it itself is at fault.

@@ -11,7 +11,7 @@ use crate::domain::limits;
 use crate::domain::priority::Priority;
 use crate::domain::worktree::Isolation;
 use crate::shape::{
-    Described, Form, Map, NATURAL, NON_BLANK, Object, Shape, TEXT, Text, UNBOUNDED, document, list, text,
+    Described, Map, NATURAL, NON_BLANK, Object, Shape, TEXT, Text, TextForm, UNBOUNDED, document, list, text,
     words,
 };
 
@@ -250,7 +250,7 @@ const PORTS: Shape = Shape::Integer { min: 0, max: limits::WORKTREE_PORTS_MAX as
 const ENV: Shape =
     Shape::Map(&Map { value: TEXT, key: Text { min: 1, max: UNBOUNDED, form: Some(&ENV_NAME) } });
 
-static TASK_ID: Form = Form {
+static TASK_ID: TextForm = TextForm {
     name: "a name of letters, digits, `-`, `_` and `.`, starting with a letter or digit",
     pattern: "^[A-Za-z0-9][A-Za-z0-9._-]*$",
     accepts: |text| {
@@ -259,7 +259,7 @@ static TASK_ID: Form = Form {
     },
 };
 
-static ENV_NAME: Form = Form {
+static ENV_NAME: TextForm = TextForm {
     name: "a variable name of letters, digits and `_`, not starting with `WRIT_`",
     pattern: "^(?!WRIT_)[A-Za-z_][A-Za-z0-9_]*$",
     accepts: |text| {
@@ -269,7 +269,7 @@ static ENV_NAME: Form = Form {
     },
 };
 
-static DURATION_FORM: Form = Form {
+static DURATION_FORM: TextForm = TextForm {
     name: "a duration such as `90s`, `5m` or `1h30m`, up to 7 days",
     pattern: "^([0-9]+|([0-9]+(ms|s|m|h|d|w))+)$",
     accepts: |text| {

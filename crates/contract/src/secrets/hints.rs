@@ -27,7 +27,7 @@ pub(super) struct Hint {
 
 /// A hint as it is looked for. Those that begin with the same two bytes are a list.
 #[derive(Clone, Copy)]
-struct Wanted {
+struct HintPattern {
     text: &'static [u8],
     rule: usize,
     /// The next one of the list, counted from 1; 0 at its end.
@@ -37,11 +37,11 @@ struct Wanted {
 /// A word in any case begins with one of four pairs of bytes.
 const CASES: usize = 4;
 const WANTED: usize = wanted_count();
-const LISTS: (Table, [Wanted; WANTED]) = lists();
+const LISTS: (Table, [HintPattern; WANTED]) = lists();
 /// The first hint of the list of each pair of bytes, counted from 1; 0 where no hint begins so. Most pairs of a text are
 /// such, and cost one look.
 static FIRST: Table = LISTS.0;
-static HINTS: [Wanted; WANTED] = LISTS.1;
+static HINTS: [HintPattern; WANTED] = LISTS.1;
 
 type Table = [u8; 1 << 14];
 
@@ -59,16 +59,16 @@ const fn wanted_count() -> usize {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "there are fewer than 100 hints")]
-const fn lists() -> (Table, [Wanted; WANTED]) {
+const fn lists() -> (Table, [HintPattern; WANTED]) {
     let mut first = [0; 1 << 14];
-    let mut all = [Wanted { text: &[], rule: 0, next: 0 }; WANTED];
+    let mut all = [HintPattern { text: &[], rule: 0, next: 0 }; WANTED];
     let (mut count, mut rule) = (0, 0);
     while rule < RULES.len() {
         let mut hint = 0;
         while hint < RULES[rule].hints.len() {
             let text = RULES[rule].hints[hint].as_bytes();
             let place = slot(text[0], text[1]);
-            all[count] = Wanted { text, rule, next: first[place] as usize };
+            all[count] = HintPattern { text, rule, next: first[place] as usize };
             count += 1;
             first[place] = count as u8;
             hint += 1;
@@ -82,7 +82,7 @@ const fn lists() -> (Table, [Wanted; WANTED]) {
         let one = if upper & 1 == 0 { text[0] } else { text[0].to_ascii_uppercase() };
         let two = if upper & 2 == 0 { text[1] } else { text[1].to_ascii_uppercase() };
         let place = slot(one, two);
-        all[count] = Wanted { text, rule: CREDENTIAL_ASSIGNMENT, next: first[place] as usize };
+        all[count] = HintPattern { text, rule: CREDENTIAL_ASSIGNMENT, next: first[place] as usize };
         count += 1;
         first[place] = count as u8;
         word += 1;
@@ -133,7 +133,7 @@ fn is_assigned(rest: &str) -> bool {
     rest.trim_start().starts_with([':', '='])
 }
 
-fn begins(rest: &[u8], hint: &Wanted) -> bool {
+fn begins(rest: &[u8], hint: &HintPattern) -> bool {
     let Some(here) = rest.get(..hint.text.len()) else { return false };
     if hint.rule == CREDENTIAL_ASSIGNMENT { here.eq_ignore_ascii_case(hint.text) } else { here == hint.text }
 }

@@ -29,7 +29,7 @@ pub struct Scrubber {
     lines: usize,
     /// Whether these lines were not looked at yet.
     is_fresh: bool,
-    inside: Inside,
+    inside: OpenSecret,
 }
 
 /// Without the text, which is not scrubbed.
@@ -41,7 +41,7 @@ impl fmt::Debug for Scrubber {
 
 /// A secret whose beginning was replaced and whose end has not arrived.
 #[derive(Debug, Default, Clone, Copy)]
-enum Inside {
+enum OpenSecret {
     #[default]
     Nothing,
     /// A private key, with the number of bytes dropped so far.
@@ -72,10 +72,10 @@ impl Scrubber {
     pub fn finish(&mut self, mut give: impl FnMut(&str)) {
         while self.advance(&mut give) {}
         let inside = std::mem::take(&mut self.inside);
-        if matches!(inside, Inside::Nothing) {
+        if matches!(inside, OpenSecret::Nothing) {
             self.give_out(self.pending.len(), &mut give);
         }
-        self.inside = Inside::Nothing;
+        self.inside = OpenSecret::Nothing;
         self.drop_first(self.pending.len());
     }
 
@@ -88,15 +88,15 @@ impl Scrubber {
     /// One step; true if another one may be possible with the same input.
     fn advance(&mut self, give: &mut impl FnMut(&str)) -> bool {
         match self.inside {
-            Inside::KeyBlock(dropped) => return self.skip_key_block(dropped),
-            Inside::Word => return self.skip_word(),
-            Inside::Nothing => {}
+            OpenSecret::KeyBlock(dropped) => return self.skip_key_block(dropped),
+            OpenSecret::Word => return self.skip_word(),
+            OpenSecret::Nothing => {}
         }
         let is_fresh = std::mem::take(&mut self.is_fresh);
         let certain = if is_fresh { self.certain(self.lines) } else { 0 };
         if certain > 0 {
             self.give_out(certain, give);
-            return !matches!(self.inside, Inside::Nothing);
+            return !matches!(self.inside, OpenSecret::Nothing);
         }
         if self.pending.len() > LINE_BYTES_MAX {
             self.cut_line(give);
@@ -123,7 +123,7 @@ impl Scrubber {
         let text = String::from_utf8_lossy(&self.pending[..end]);
         let text = self.hidden.without_values(&text);
         if has_open_key_block(&text) {
-            self.inside = Inside::KeyBlock(0);
+            self.inside = OpenSecret::KeyBlock(0);
         }
         if !text.is_empty() {
             give(&scrub(&text));
@@ -149,11 +149,11 @@ impl Scrubber {
             return self.give_out(if open == 0 { cut } else { open }, give);
         };
         self.give_out(secret.start, give);
-        if !matches!(self.inside, Inside::KeyBlock(_)) {
+        if !matches!(self.inside, OpenSecret::KeyBlock(_)) {
             give(&format!("[REDACTED:{rule}]"));
         }
         self.drop_first(secret.len());
-        self.inside = if rule == "private_key_block" { Inside::KeyBlock(0) } else { Inside::Word };
+        self.inside = if rule == "private_key_block" { OpenSecret::KeyBlock(0) } else { OpenSecret::Word };
     }
 
     /// Replaces what is not text as it is replaced when it is given out, so that places in the text are places in the
@@ -185,14 +185,14 @@ impl Scrubber {
         });
         if let Some(found) = end.find(&self.pending) {
             self.drop_first(found.end());
-            self.inside = Inside::Nothing;
+            self.inside = OpenSecret::Nothing;
             return true;
         }
         let surplus = self.pending.len().saturating_sub(LAST_LINE_BYTES_MAX);
         self.drop_first(surplus);
         let dropped = dropped + surplus;
         let is_over = dropped > KEY_BLOCK_BYTES_MAX;
-        self.inside = if is_over { Inside::Nothing } else { Inside::KeyBlock(dropped) };
+        self.inside = if is_over { OpenSecret::Nothing } else { OpenSecret::KeyBlock(dropped) };
         is_over
     }
 
@@ -200,7 +200,7 @@ impl Scrubber {
         match self.pending.iter().position(u8::is_ascii_whitespace) {
             Some(end) => {
                 self.drop_first(end);
-                self.inside = Inside::Nothing;
+                self.inside = OpenSecret::Nothing;
                 true
             }
             None => {

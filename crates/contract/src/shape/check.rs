@@ -8,18 +8,18 @@ use crate::finding::Findings;
 
 /// Checks `value` against `shape`. In strict mode fields that would be ignored are faults.
 pub fn check(shape: &Shape, value: &Value, strict: bool) -> Findings {
-    let mut walk = Walk { place: Vec::new(), findings: Findings::default(), strict };
+    let mut walk = ShapeWalk { place: Vec::new(), findings: Findings::default(), strict };
     walk.value(shape, value);
     walk.findings
 }
 
-enum Step<'a> {
+enum ShapeStep<'a> {
     Field(&'a str),
     Item(usize),
 }
 
-struct Walk<'a> {
-    place: Vec<Step<'a>>,
+struct ShapeWalk<'a> {
+    place: Vec<ShapeStep<'a>>,
     findings: Findings,
     strict: bool,
 }
@@ -42,7 +42,7 @@ impl Seen {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> ShapeWalk<'a> {
     fn value(&mut self, shape: &Shape, value: &'a Value) {
         match shape {
             Shape::Object(object) => self.object(object, value),
@@ -71,7 +71,7 @@ impl<'a> Walk<'a> {
             match object.fields.iter().position(|field| field.name == name) {
                 Some(index) => {
                     seen.add(index);
-                    self.place.push(Step::Field(name));
+                    self.place.push(ShapeStep::Field(name));
                     self.value(&object.fields[index].shape, value);
                     self.place.pop();
                 }
@@ -103,7 +103,7 @@ impl<'a> Walk<'a> {
             Some(known) => format!("unknown field `{name}`; did you mean `{known}`?"),
             None => format!("unknown field `{name}`"),
         };
-        self.place.push(Step::Field(name));
+        self.place.push(ShapeStep::Field(name));
         self.report("unknown_field", message);
         self.place.pop();
     }
@@ -117,7 +117,7 @@ impl<'a> Walk<'a> {
             self.report("max_items", format!("allows at most {}, has {}", list.max, items.len()));
         }
         for (index, item) in items.iter().enumerate() {
-            self.place.push(Step::Item(index));
+            self.place.push(ShapeStep::Item(index));
             self.value(&list.item, item);
             self.place.pop();
         }
@@ -126,7 +126,7 @@ impl<'a> Walk<'a> {
     fn map(&mut self, map: &Map, value: &'a Value) {
         let Value::Object(fields) = value else { return self.wrong_type("an object", value) };
         for (name, value) in fields {
-            self.place.push(Step::Field(name));
+            self.place.push(ShapeStep::Field(name));
             if let Some(form) = map.key.form.filter(|form| !(form.accepts)(name)) {
                 self.report("key", format!("the name must be {}", form.name));
             }
@@ -203,8 +203,8 @@ impl<'a> Walk<'a> {
         let mut path = String::from("$");
         for step in &self.place {
             match step {
-                Step::Field(name) => push_field(&mut path, name),
-                Step::Item(index) => {
+                ShapeStep::Field(name) => push_field(&mut path, name),
+                ShapeStep::Item(index) => {
                     path.push('[');
                     path.push_str(&index.to_string());
                     path.push(']');

@@ -1,7 +1,7 @@
 //! The kinds of document, and the validator of each.
 
 use super::operator::validate as judge;
-use super::{Options, plan};
+use super::{ValidateOptions, plan};
 use crate::operator as contract;
 use crate::shape::words;
 use crate::verdict::Verdict;
@@ -42,7 +42,7 @@ words! {
 }
 
 /// Validates the bytes of one kind of document.
-pub(super) type Validator = fn(&[u8], &Options) -> Verdict;
+pub(super) type Validator = fn(&[u8], &ValidateOptions) -> Verdict;
 
 impl Kind {
     /// The kind with this name, or with this name in a contract's own vectors.

@@ -1,6 +1,6 @@
 //! Prepares the options of the operator's validators.
 
-use super::{Kind, Options, could_not_work};
+use super::{Kind, ValidateOptions, could_not_work};
 use crate::operator::{self, Outcome, recall_assignment};
 use crate::verdict::Verdict;
 
@@ -8,7 +8,7 @@ type Validator = fn(&[u8], &operator::Options) -> Verdict;
 
 /// Validates an operator document. An unusable assignment or outcome is not a fault of the document, but
 /// the document cannot be validated without it.
-pub(super) fn validate(kind: Kind, judge: Validator, bytes: &[u8], options: &Options) -> Verdict {
+pub(super) fn validate(kind: Kind, judge: Validator, bytes: &[u8], options: &ValidateOptions) -> Verdict {
     let plain = plain_options(options);
     let outcome = match options.outcome.map(|word| Outcome::parse(word).ok_or(word)).transpose() {
         Ok(outcome) => outcome,
@@ -28,7 +28,7 @@ pub(super) fn validate(kind: Kind, judge: Validator, bytes: &[u8], options: &Opt
 }
 
 /// The options that need no parsing.
-pub(crate) fn plain_options<'a>(options: &Options<'a>) -> operator::Options<'a> {
+pub(crate) fn plain_options<'a>(options: &ValidateOptions<'a>) -> operator::Options<'a> {
     operator::Options {
         strict: options.strict,
         root: options.root,

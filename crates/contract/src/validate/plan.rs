@@ -3,7 +3,7 @@
 use crate::aee::judge;
 use crate::domain::run::DocumentKind;
 use crate::finding::Findings;
-use crate::plan::document::{self, Document};
+use crate::plan::document::{self, PlanDocument};
 use crate::plan::{KnownExecutor, read, scopes};
 use crate::verdict::Verdict;
 
@@ -15,7 +15,7 @@ pub(super) fn validate(bytes: &[u8], known: &[KnownExecutor]) -> Verdict {
     }
     // Text that is neither TOML nor JSON is a plan with a fault here, never a prompt.
     let value = match document::read(bytes, Some("plan.toml")) {
-        Ok(Document::Value { kind: DocumentKind::Plan, value }) => value,
+        Ok(PlanDocument::Value { kind: DocumentKind::Plan, value }) => value,
         Ok(other) => {
             let message = format!("this is an {}, not a plan", other.kind().as_str());
             return *judge::refuse_whole(KIND, "other_kind", message);

@@ -4,7 +4,7 @@ use super::*;
 fn every_kind_answers_in_the_one_shape() {
     for kind in Kind::ALL {
         for bytes in [&b""[..], b"{", b"[]", b"null", b"\xff", b"{\"a\":1,\"a\":2}"] {
-            let verdict = validate(Some(*kind), bytes, &Options::default());
+            let verdict = validate(Some(*kind), bytes, &ValidateOptions::default());
             assert_eq!(verdict.details.kind, kind.as_str());
             let answer = serde_json::to_value(&verdict).unwrap();
             assert!(answer["details"]["findings"].is_array() && answer["details"]["warnings"].is_array());
@@ -68,7 +68,7 @@ fn the_kind_of_a_document_is_detected_from_its_content() {
 
 #[test]
 fn an_unknown_document_is_refused() {
-    let rule = |bytes: &[u8]| validate(None, bytes, &Options::default()).details.rule;
+    let rule = |bytes: &[u8]| validate(None, bytes, &ValidateOptions::default()).details.rule;
     assert_eq!(rule(b"  \n").as_deref(), Some("empty_input"));
     assert_eq!(rule(b"{}").as_deref(), Some("unknown_kind"));
     assert_eq!(rule(b"\xff").as_deref(), Some("unknown_kind"));

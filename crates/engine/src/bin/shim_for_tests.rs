@@ -13,7 +13,7 @@ use contract::domain::confinement::Namespace;
 use contract::domain::id::{DataStore, Id};
 use contract::domain::process::StoreFile;
 use engine::launcher::Launcher;
-use engine::supervisor::{self, LaunchSpec, Marker, OwnerIdentity, Report, ShimProgram, Supervisor};
+use engine::supervisor::{self, ChildReport, LaunchSpec, Marker, OwnerIdentity, ShimProgram, Supervisor};
 
 fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
@@ -84,7 +84,7 @@ fn own(words: &[OsString]) -> ExitCode {
         spec.confinement.namespace = namespace;
         let sender = sender.clone();
         let handle = Supervisor::start(&shim, spec, move |report| {
-            if let Report::Started { in_force, .. } = report {
+            if let ChildReport::Started { in_force, .. } = report {
                 sender.send(in_force).ok();
             }
         });

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use contract::domain::attempt::AttemptId;
-use contract::domain::rollback::{Counts, Direction};
+use contract::domain::rollback::{Direction, RollbackCounts};
 use contract::domain::run::RunId;
 use contract::domain::scope::Scope;
 use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
 use engine::index::Index;
-use engine::snapshots::{Job, Snapshots, Subject};
+use engine::snapshots::{RestoreJob, SnapshotSubject, Snapshots};
 
 const TASK: &str = "task_01m7kx2z7bf7psp30qsbrnep67";
 const RUN: &str = "3f5626fe-3b5a-4a0c-8a1d-6d1f3b0c9a11";
@@ -32,15 +32,23 @@ fn done(what: &str, [snapshots, index, root]: [&str; 3], attempt: &str) -> Optio
     let (task, run) = (TaskId::parse(TASK).ok()?, RunId::from_uuid(RUN)?);
     let scopes = [Scope::parse("tree", None).ok()?];
     let at = Timestamp::from_millis(0);
-    let subject =
-        Subject { attempt: &attempt, task: &task, run: &run, name: "t", root: &root, scopes: &scopes, at };
+    let subject = SnapshotSubject {
+        attempt: &attempt,
+        task: &task,
+        run: &run,
+        name: "t",
+        root: &root,
+        scopes: &scopes,
+        at,
+    };
     match what {
         "take" => snapshots.take(&index, &subject).ok().map(drop),
         "finish" => snapshots.finish(&index, &subject).ok(),
         "roll" => {
             let attempts = [attempt.clone()];
-            let files = snapshots.roll_back(&index, &Job::new(&root, &attempts, Direction::Undo)).ok()?;
-            let counts = Counts::of(&files);
+            let files =
+                snapshots.roll_back(&index, &RestoreJob::new(&root, &attempts, Direction::Undo)).ok()?;
+            let counts = RollbackCounts::of(&files);
             (counts.done > 0 && !counts.is_partial()).then_some(())
         }
         _ => None,

@@ -10,7 +10,7 @@ use ops::aop_session::abort;
 use super::Dispatcher;
 use super::task_work::{TaskSet, TaskWork};
 use crate::executor::Stopped;
-use crate::observer::Progress;
+use crate::observer::TaskProgress;
 
 /// The tasks with a failure that ends all others.
 pub(super) fn aborting(tasks: &TaskSet) -> Vec<usize> {
@@ -37,7 +37,7 @@ impl Dispatcher<'_> {
         let reason = format!("`{name}` failed, and its on_failure is ABORT_SESSION");
         if self.engine.ends_early.aborted.as_ref() != Some(&reason) {
             let told = "its failure ends all other tasks";
-            self.engine.observer.report(Progress::Warned { task: &name, told });
+            self.engine.observer.report(TaskProgress::Warned { task: &name, told });
             self.engine.ends_early.aborted = Some(reason.clone());
             self.end_session(failed, &reason)?;
         }
@@ -60,7 +60,7 @@ impl Dispatcher<'_> {
         })?;
         for id in ended {
             let told = format!("its failure ends the run {id} of the same session");
-            engine.observer.report(Progress::Warned { task: work.name(), told: &told });
+            engine.observer.report(TaskProgress::Warned { task: work.name(), told: &told });
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use contract::domain::scope::Scope;
 
 use super::engine_run::EngineRun;
 use super::task_work::TaskWork;
-use crate::executor::Ended;
+use crate::executor::ChildEnd;
 use crate::sandbox::Denials;
 
 fn is_aop(engine: &EngineRun<'_>) -> bool {
@@ -33,7 +33,7 @@ pub(super) fn on_files(engine: &EngineRun<'_>, work: &TaskWork, denials: &Denial
 }
 
 /// Adds what would let the task reach the first host that is not in its list.
-pub(super) fn on_network(engine: &EngineRun<'_>, ended: &mut Ended) {
+pub(super) fn on_network(engine: &EngineRun<'_>, ended: &mut ChildEnd) {
     let (Some(to), Some(denied)) = (ended.unlisted_host(), &ended.denied) else { return };
     let advice = if is_aop(engine) {
         format!(

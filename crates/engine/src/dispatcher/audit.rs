@@ -7,16 +7,16 @@ use contract::domain::limits;
 use contract::domain::text::counted;
 use ops::Result;
 use ops::aop_session::trail::{self, Follower, file_of};
-use ops::run::journal::{Entry, Note};
+use ops::run::journal::{JournalEntry, JournalNote};
 use serde_json::json;
 
 use super::engine_run::EngineRun;
 use super::task_work::TaskSet;
 use crate::audit_files::{self, Replace};
-use crate::observer::Progress;
+use crate::observer::TaskProgress;
 
 /// The trail of the run, while it is worked.
-pub(super) struct AuditTrail {
+pub(super) struct RunAudit {
     follower: Follower,
     session: String,
     /// A fault is reported once.
@@ -31,7 +31,7 @@ impl EngineRun<'_> {
         }
         let Some(session) = self.run.asked.session_id.clone() else { return };
         let Some(follower) = Follower::of(&self.run, tasks.iter().map(|work| &work.task)) else { return };
-        self.audit = Some(AuditTrail { follower, session: session.clone(), is_told: false });
+        self.audit = Some(RunAudit { follower, session: session.clone(), is_told: false });
         if let Err(error) = self.write_earlier(&session) {
             self.tell_unwritten(&error.message);
         }
@@ -100,8 +100,13 @@ impl EngineRun<'_> {
         let told = format!(
             "audit files are not written: {why}; `writ session audit {session} --write DIRECTORY` writes them"
         );
-        self.observer.report(Progress::Warned { task: &session, told: &told });
-        let note = Entry::Envelope(Note::event("writ.audit.unwritten", &told, json!({"told": told}), None));
+        self.observer.report(TaskProgress::Warned { task: &session, told: &told });
+        let note = JournalEntry::Envelope(JournalNote::event(
+            "writ.audit.unwritten",
+            &told,
+            json!({"told": told}),
+            None,
+        ));
         let (run, owner) = (&self.run.asked.id, &self.owner);
         // A run that has just ended takes no more notes; the observer has the warning.
         ops::run::journal::write(self.cx, &self.caller, run, owner, &[note]).ok();

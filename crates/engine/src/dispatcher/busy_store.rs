@@ -8,7 +8,7 @@ use ops::Result;
 
 use super::engine_run::EngineRun;
 use super::millis;
-use crate::observer::Progress;
+use crate::observer::TaskProgress;
 
 /// How long one attempt to write waits. Between two of them the engine looks whether it should stop.
 pub(crate) const ONE_WAIT: Duration = Duration::from_secs(2);
@@ -23,7 +23,7 @@ impl EngineRun<'_> {
             match write(self) {
                 Err(error) if error.code == ErrorCode::Busy && self.may_wait(begun_ms) => {
                     if !std::mem::replace(&mut has_waited, true) {
-                        self.observer.report(Progress::StoreBusy);
+                        self.observer.report(TaskProgress::StoreBusy);
                     }
                     if self.settings.stop.raised().is_some() {
                         self.processes.stop_all();

@@ -13,10 +13,10 @@ use super::Dispatcher;
 use super::engine_run::EngineRun;
 use super::live::{AttemptPhase, Live};
 use super::task_work::TaskWork;
-use crate::executor::{Reported, Stopped, failure};
-use crate::inside::Inside;
-use crate::pipeline::l7_delegate::Claim;
-use crate::sandbox::{Confined, Wanted, bind_anew};
+use crate::executor::{ResponseReport, Stopped, failure};
+use crate::inside::InsideCaller;
+use crate::pipeline::l7_delegate::ExecutorClaim;
+use crate::sandbox::{ConfinedChild, SandboxRequest, bind_anew};
 use crate::settings::Settings;
 
 /// The caller inside a task's sandbox, and the rights that it can pass on.
@@ -24,9 +24,9 @@ pub(super) fn inside(
     engine: &EngineRun<'_>,
     work: &TaskWork,
     attempt: &NewAttempt,
-    wanted: &Wanted<'_>,
-    confined: &Confined,
-) -> Inside {
+    wanted: &SandboxRequest<'_>,
+    confined: &ConfinedChild,
+) -> InsideCaller {
     let part = work.part();
     let caller = InsideTask {
         task_id: attempt.task_id.clone(),
@@ -34,7 +34,7 @@ pub(super) fn inside(
         reference: reference_of(part.number).to_string(),
         acts: ActsFor::Run { run_id: attempt.run_id.clone(), depth: engine.run.asked.depth },
     };
-    Inside::of(caller, Some(attempt.id.clone()), wanted, confined)
+    InsideCaller::of(caller, Some(attempt.id.clone()), wanted, confined)
 }
 
 /// Opens the socket of a sandboxed task, so that its program can call writ from the start.
@@ -71,10 +71,12 @@ pub(super) fn end_delegated_of_failed(
     engine: &mut EngineRun<'_>,
     work: &TaskWork,
     stopped: Option<Stopped>,
-    claim: &Claim,
+    claim: &ExecutorClaim,
 ) -> Result<()> {
     match (stopped, claim) {
-        (None, Claim::Failure { code, .. }) => end_delegated(engine, work, &format!("failed with {code}")),
+        (None, ExecutorClaim::Failure { code, .. }) => {
+            end_delegated(engine, work, &format!("failed with {code}"))
+        }
         _ => Ok(()),
     }
 }
@@ -89,14 +91,14 @@ fn end_delegated(engine: &mut EngineRun<'_>, work: &TaskWork, ended: &str) -> Re
 pub(super) fn with_report(
     engine: &mut EngineRun<'_>,
     attempt: &NewAttempt,
-    reported: &mut Reported,
-    claim: Claim,
-) -> Result<Claim> {
+    reported: &mut ResponseReport,
+    claim: ExecutorClaim,
+) -> Result<ExecutorClaim> {
     let report = ops::task::complete::reported(engine.cx, &attempt.task_id, &attempt.id)?;
     let Some(report) = report else { return Ok(claim) };
     reported.summary.get_or_insert(report.summary);
     Ok(match (report.outcome, claim) {
-        (CloseOutcome::Blocked, Claim::Success) => {
+        (CloseOutcome::Blocked, ExecutorClaim::Success) => {
             failure("E_UNKNOWN", format!("reported as blocked: {}", report.reason))
         }
         (_, claim) => claim,

@@ -13,9 +13,9 @@ use contract::domain::scope::Scope;
 use super::engine_run::EngineRun;
 use super::live::{AttemptStart, Live};
 use super::task_work::TaskWork;
-use crate::claimed_file::{self, Found};
+use crate::claimed_file::{self, ClaimedFile};
 use crate::executor::{Claims, ExecutorKind};
-use crate::snapshots::{Before, Known};
+use crate::snapshots::{Before, PriorState};
 
 /// Looks at the files that a RESPONSE names, as the executor left them.
 pub(super) fn look_at_files(
@@ -46,25 +46,25 @@ fn look_at_artifact(
         Ok(path) => path,
         Err(why) => return problem(why),
     };
-    let was = before.map_or(Known::Unknown, |before| before.at(&path));
+    let was = before.map_or(PriorState::Unknown, |before| before.at(&path));
     match claimed_file::look(work.directory(&engine.run), &path) {
-        Ok(Found::File { digest, size }) => ArtifactSeen {
+        Ok(ClaimedFile::File { digest, size }) => ArtifactSeen {
             status: match was {
-                Known::Unknown => None,
-                Known::Absent => Some(ArtifactStatus::Created),
-                Known::File(old) if contract::digest::printed(&old) == digest => {
+                PriorState::Unknown => None,
+                PriorState::Absent => Some(ArtifactStatus::Created),
+                PriorState::File(old) if contract::digest::printed(&old) == digest => {
                     Some(ArtifactStatus::Unchanged)
                 }
-                Known::File(_) => Some(ArtifactStatus::Updated),
+                PriorState::File(_) => Some(ArtifactStatus::Updated),
             },
             digest: Some(digest),
             size_bytes: Some(size),
             problem: None,
         },
-        Ok(Found::Nothing) => ArtifactSeen {
+        Ok(ClaimedFile::Nothing) => ArtifactSeen {
             status: match was {
-                Known::File(_) => Some(ArtifactStatus::Deleted),
-                Known::Unknown | Known::Absent => None,
+                PriorState::File(_) => Some(ArtifactStatus::Deleted),
+                PriorState::Unknown | PriorState::Absent => None,
             },
             ..ArtifactSeen::default()
         },

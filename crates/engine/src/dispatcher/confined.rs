@@ -10,14 +10,14 @@ use contract::domain::reason::Reason;
 use super::engine_run::EngineRun;
 use super::task_work::TaskWork;
 use super::{calls, directories, inputs};
-use crate::inside::Inside;
-use crate::sandbox::{self, Wanted};
+use crate::inside::InsideCaller;
+use crate::sandbox::{self, SandboxRequest};
 use crate::supervisor::LaunchSpec;
 
 /// What is asked for the sandbox of a task.
-pub(crate) fn wanted<'w>(engine: &'w EngineRun<'_>, work: &'w TaskWork) -> Wanted<'w> {
+pub(crate) fn wanted<'w>(engine: &'w EngineRun<'_>, work: &'w TaskWork) -> SandboxRequest<'w> {
     let origin = work.is_isolated().then_some(Path::new(&engine.run.asked.workspace));
-    Wanted::of_task(work.spec(), engine.settings, origin)
+    SandboxRequest::of_task(work.spec(), engine.settings, origin)
 }
 
 /// Whether the task's processes will be in a sandbox.
@@ -54,12 +54,12 @@ pub(super) fn confine(
     work: &TaskWork,
     attempt: &NewAttempt,
     spec: &mut LaunchSpec,
-) -> Result<Option<Inside>, String> {
+) -> Result<Option<InsideCaller>, String> {
     let directory = work.directory(&engine.run);
     directories::make(directory, work.spec().directories())?;
     let settings = &engine.settings.sandbox;
     let held = inputs::held_inputs(engine, work);
-    let wanted = Wanted { files: Some(&work.spec().files), held: &held, ..wanted(engine, work) };
+    let wanted = SandboxRequest { files: Some(&work.spec().files), held: &held, ..wanted(engine, work) };
     let private = settings.private_of_attempt(attempt.task_id.as_str(), &attempt.id.to_string());
     let private = if engine.settings.doors.is_some() { private.with_socket() } else { private };
     let confined = sandbox::of_child(settings, &wanted, (directory, &private), (&spec.argv, &mut spec.env));

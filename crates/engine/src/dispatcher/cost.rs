@@ -5,15 +5,15 @@ use contract::domain::executor::ExecutorName;
 use contract::domain::money::MicroUsd;
 use contract::domain::price::Prices;
 
-use crate::executor::{Ended, Executor, Reported};
+use crate::executor::{ChildEnd, Executor, ResponseReport};
 use crate::settings::Settings;
 
 /// Puts the cost of an attempt that has ended into its report. Returns how it is known; `None` if it is not.
 pub(super) fn find(
     settings: &Settings,
     attempt: &NewAttempt,
-    ended: &Ended,
-    reported: &mut Reported,
+    ended: &ChildEnd,
+    reported: &mut ResponseReport,
 ) -> Option<CostBasis> {
     let name = ExecutorName::parse(&attempt.executor).ok();
     let executor = name.and_then(|name| settings.executors.find(&name));
@@ -30,7 +30,11 @@ pub(super) fn find(
 }
 
 /// The cost of an attempt and how it is known. `None` if it is not: no report never means free.
-fn cost(reported: &Reported, asked: Option<&str>, prices: &Prices) -> Option<(Option<MicroUsd>, CostBasis)> {
+fn cost(
+    reported: &ResponseReport,
+    asked: Option<&str>,
+    prices: &Prices,
+) -> Option<(Option<MicroUsd>, CostBasis)> {
     if reported.cost.is_some() {
         return Some((reported.cost, CostBasis::Reported));
     }
@@ -58,14 +62,14 @@ mod tests {
         };
         prices.set("m", price);
         let used = Some(Tokens { input: 10, output: 5, cached_input: 0 });
-        let counted = Reported { used, ..Reported::default() };
+        let counted = ResponseReport { used, ..ResponseReport::default() };
         let computed = CostBasis::Computed { model: "m".to_owned(), as_of: "2026-11-01".to_owned() };
         assert_eq!(cost(&counted, Some("m"), &prices), Some((Some(MicroUsd(20)), computed.clone())));
-        let named = Reported { model: Some("m".to_owned()), ..counted.clone() };
+        let named = ResponseReport { model: Some("m".to_owned()), ..counted.clone() };
         assert_eq!(cost(&named, Some("other"), &prices), Some((Some(MicroUsd(20)), computed)));
         assert_eq!(cost(&counted, Some("other"), &prices), None);
-        assert_eq!(cost(&Reported::default(), Some("m"), &prices), None);
-        let reported = Reported { cost: Some(MicroUsd(7)), ..counted };
+        assert_eq!(cost(&ResponseReport::default(), Some("m"), &prices), None);
+        let reported = ResponseReport { cost: Some(MicroUsd(7)), ..counted };
         assert_eq!(cost(&reported, Some("m"), &prices), Some((Some(MicroUsd(7)), CostBasis::Reported)));
     }
 }

@@ -6,10 +6,10 @@ use contract::domain::reason::Reason;
 use contract::domain::run::{Owner, Run};
 use contract::domain::scope::Scope;
 use ops::crew::Obstacle;
-use ops::run::journal::{Entry, Written};
+use ops::run::journal::{JournalEntry, JournalWritten};
 use ops::{Caller, Context, Error, Result};
 
-use super::audit::AuditTrail;
+use super::audit::RunAudit;
 use super::leftovers::Leftover;
 use super::processes::Processes;
 use crate::git::Runner;
@@ -28,7 +28,7 @@ pub(crate) struct EngineRun<'d> {
     pub(crate) pipeline: Pipeline,
     pub(super) processes: Processes,
     /// The audit files of the run's AOP session; `None` if there are none.
-    pub(super) audit: Option<AuditTrail>,
+    pub(super) audit: Option<RunAudit>,
     /// The scratch of every task. Changes there never count.
     pub(super) scratch: Vec<Scope>,
     pub(super) ends_early: EndsEarly,
@@ -104,11 +104,11 @@ impl<'d> EngineRun<'d> {
         }
     }
 
-    pub(crate) fn note(&mut self, entry: Entry) {
+    pub(crate) fn note(&mut self, entry: JournalEntry) {
         self.pipeline.push(entry);
     }
 
-    pub(crate) fn note_all(&mut self, entries: impl IntoIterator<Item = Entry>) {
+    pub(crate) fn note_all(&mut self, entries: impl IntoIterator<Item = JournalEntry>) {
         entries.into_iter().for_each(|entry| self.note(entry));
     }
 
@@ -123,16 +123,16 @@ impl<'d> EngineRun<'d> {
             ops::run::journal::write(engine.cx, &engine.caller, id, &engine.owner, entries)
         });
         let committed = match written {
-            Ok(Written::All { token }) => {
-                let is_audited = self.pipeline.entries().iter().any(Entry::is_audited);
+            Ok(JournalWritten::All { token }) => {
+                let is_audited = self.pipeline.entries().iter().any(JournalEntry::is_audited);
                 self.pipeline.written();
                 if is_audited {
                     self.follow_audit();
                 }
                 return Ok(Committed::All(token));
             }
-            Ok(Written::Hindered(hindrance)) => Committed::Hindered(hindrance),
-            Ok(Written::Fenced) => Committed::Fenced,
+            Ok(JournalWritten::Hindered(hindrance)) => Committed::Hindered(hindrance),
+            Ok(JournalWritten::Fenced) => Committed::Fenced,
             Err(error) if error.code == ErrorCode::WrongState => Committed::Moved,
             Err(error) => return Err(error),
         };

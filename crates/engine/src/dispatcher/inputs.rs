@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use contract::aop::needs::{self, Found, InputFound, Judged};
+use contract::aop::needs::{self, InputFound, MachineFacts, NeedsJudgment};
 use contract::aop::task::Task as AopTask;
 use contract::domain::id::mint;
 use contract::domain::plan::PlanTask;
@@ -15,18 +15,18 @@ use contract::domain::reason::Warning;
 use super::engine_run::EngineRun;
 use super::task_work::TaskWork;
 use crate::claimed_file;
-use crate::executor::{Ended, failure};
+use crate::executor::{ChildEnd, failure};
 use crate::git::Git;
-use crate::pipeline::l7_delegate::Claim;
+use crate::pipeline::l7_delegate::ExecutorClaim;
 use crate::verify::find_program;
 
 /// Read-only inputs by their paths in the TASK, each with what was there.
 pub(crate) type InputDigests = BTreeMap<String, Option<String>>;
 
 /// Whether this machine has what the TASK of a task needs. Nothing is needed without a TASK.
-pub(super) fn needs(engine: &mut EngineRun<'_>, work: &TaskWork) -> Judged {
-    let Some(asked) = work.asked().cloned() else { return Judged::default() };
-    let found = Found {
+pub(super) fn needs(engine: &mut EngineRun<'_>, work: &TaskWork) -> NeedsJudgment {
+    let Some(asked) = work.asked().cloned() else { return NeedsJudgment::default() };
+    let found = MachineFacts {
         os: std::env::consts::OS.to_owned(),
         has_shell: asked.task.environment.shell.as_deref().is_none_or(|shell| has_shell(engine, work, shell)),
         branch: asked.task.environment.git_branch.as_ref().map(|_| branch(engine, work)),
@@ -78,8 +78,8 @@ fn input_digest(engine: &EngineRun<'_>, work: &TaskWork, path: &str) -> Option<S
     let path = input_path(engine, work, path).canonicalize().ok()?;
     let name = path.file_name()?.to_str()?.to_owned();
     match claimed_file::look(path.parent()?, &name) {
-        Ok(claimed_file::Found::File { digest, .. }) => Some(digest),
-        Ok(claimed_file::Found::Nothing) | Err(_) => None,
+        Ok(claimed_file::ClaimedFile::File { digest, .. }) => Some(digest),
+        Ok(claimed_file::ClaimedFile::Nothing) | Err(_) => None,
     }
 }
 
@@ -88,14 +88,14 @@ pub(super) fn with_unchanged(
     engine: &EngineRun<'_>,
     work: &TaskWork,
     inputs: &InputDigests,
-    claim: Claim,
-) -> Claim {
+    claim: ExecutorClaim,
+) -> ExecutorClaim {
     let is_changed =
         |(path, before): &(&String, &Option<String>)| input_digest(engine, work, path) != **before;
     let changed = inputs.iter().filter(is_changed).map(|(path, _)| format!("`{path}`"));
     let changed: Vec<String> = changed.collect();
     match claim {
-        Claim::Success if !changed.is_empty() => {
+        ExecutorClaim::Success if !changed.is_empty() => {
             failure("E_PERMISSION_DENIED", format!("read-only inputs were changed: {}", changed.join(", ")))
         }
         claim => claim,
@@ -103,7 +103,7 @@ pub(super) fn with_unchanged(
 }
 
 /// The warning for limits on files that had no effect, because no sandbox was on.
-pub(super) fn access_without_effect(spec: &PlanTask, ended: &Ended) -> Option<Warning> {
+pub(super) fn access_without_effect(spec: &PlanTask, ended: &ChildEnd) -> Option<Warning> {
     let is_open = ended.in_force.as_ref().is_some_and(|in_force| in_force.sandbox.is_none());
     (spec.files.reads.is_some() && is_open)
         .then(|| Warning::new("access.filesystem.read_paths has no effect: no sandbox is on"))

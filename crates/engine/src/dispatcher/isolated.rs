@@ -15,7 +15,7 @@ use contract::domain::reason::Reason;
 use contract::domain::request::RequestId;
 use contract::domain::status::Status;
 use contract::domain::worktree::MergeConflict;
-use ops::run::journal::{Entry, Note};
+use ops::run::journal::{JournalEntry, JournalNote};
 use ops::{Result, Session};
 use serde_json::{Value, json};
 
@@ -26,8 +26,8 @@ use super::live::Live;
 use super::task_work::TaskWork;
 use super::waiting::scope;
 use crate::launcher::with_causes;
-use crate::observer::Progress;
-use crate::worktree::{Author, Candidate, Fault, Order, Trial, Worktree};
+use crate::observer::TaskProgress;
+use crate::worktree::{Author, CloneOrder, MergeCandidate, Trial, Worktree, WorktreeError};
 
 /// The clone of a task that is worked on.
 pub(super) struct Isolated {
@@ -36,7 +36,7 @@ pub(super) struct Isolated {
     /// What the plan and the clone add to the environment of its processes.
     env: BTreeMap<String, String>,
     /// The task's work on top of what the workspace had, once it has returned.
-    candidate: Option<Candidate>,
+    candidate: Option<MergeCandidate>,
     unmerged: Option<Unmerged>,
     /// The commit that brought it into the workspace, in this attempt.
     landed: Option<String>,
@@ -189,11 +189,11 @@ fn open_clone(
     engine: &mut EngineRun<'_>,
     work: &mut TaskWork,
     attempt: &AttemptId,
-) -> std::result::Result<File, Fault> {
+) -> std::result::Result<File, WorktreeError> {
     let spec = work.spec();
     let (clone, hold) = engine.settings.archive.worktrees.open(
         &engine.runner(attempt),
-        &Order {
+        &CloneOrder {
             run: &engine.run.asked.id,
             task: &work.task.id,
             name: &spec.id,
@@ -233,7 +233,7 @@ impl Dispatcher<'_> {
             let Ok(Some(conflict)) = isolated.clone.conflict_now(&runner) else { continue };
             let told = format!("begins without `{}`: {}", other.name(), conflict.told());
             let work = &self.tasks[task];
-            self.engine.observer.report(Progress::BeginsWithout { task: work.name(), told: &told });
+            self.engine.observer.report(TaskProgress::BeginsWithout { task: work.name(), told: &told });
             let payload = json!({"without": other.name(), "conflict": conflict});
             note_worktree(&mut self.engine, work, "writ.worktree.trial", &told, payload);
         }
@@ -255,7 +255,7 @@ fn bring_again(engine: &EngineRun<'_>, work: &mut TaskWork, attempt: &AttemptId)
     take_trial(work, brought);
 }
 
-fn take_trial(work: &mut TaskWork, brought: std::result::Result<Trial, Fault>) {
+fn take_trial(work: &mut TaskWork, brought: std::result::Result<Trial, WorktreeError>) {
     let isolated = work.clone_mut();
     (isolated.candidate, isolated.unmerged) = match brought {
         Ok(Trial::Fits(candidate)) => (Some(candidate), None),
@@ -330,7 +330,7 @@ pub(super) fn end_conflict_tasks(engine: &mut EngineRun<'_>, work: &TaskWork) {
 
 fn note_worktree(engine: &mut EngineRun<'_>, work: &TaskWork, intent: &str, message: &str, payload: Value) {
     let note = worktree_note(engine, work, intent, message, payload);
-    engine.note(Entry::Envelope(note));
+    engine.note(JournalEntry::Envelope(note));
 }
 
 fn worktree_note(
@@ -339,9 +339,9 @@ fn worktree_note(
     intent: &str,
     message: &str,
     mut payload: Value,
-) -> Note {
+) -> JournalNote {
     payload["reference"] = json!(contract::domain::worktree::reference(&engine.run.asked.id, work.name()));
-    Note::event(intent, message, payload, Some(&work.task.id))
+    JournalNote::event(intent, message, payload, Some(&work.task.id))
 }
 
 fn added(clone: &Worktree) -> BTreeMap<String, String> {

@@ -34,7 +34,7 @@ use crate::pipeline::layer::{AttemptChoice, EndFacts, Fetched, Handed, Judgment,
 use crate::pipeline::{LayerCall, LayerResult, StageEnd};
 
 /// Whether an attempt can start.
-pub(super) enum Preparation {
+pub(super) enum AttemptPreparation {
     Ready(Box<Shaped>),
     Refused(Reason),
     /// A layer parked the task until a person continues the run.
@@ -57,21 +57,21 @@ pub(super) fn prepare(
     dependencies: &[&Task],
     number: i64,
     selected: &Selected,
-) -> Result<Preparation> {
+) -> Result<AttemptPreparation> {
     if let Some(reason) = sandbox_refusal(engine, work) {
-        return Ok(Preparation::Refused(reason));
+        return Ok(AttemptPreparation::Refused(reason));
     }
     let Some(results) = run_before_start(engine, work, dependencies, number, selected) else {
-        return Ok(Preparation::Awaited);
+        return Ok(AttemptPreparation::Awaited);
     };
     let id = work.task.id.clone();
     Ok(match engine.pipeline.record_stage(Stage::Start, results, &id)? {
         StageEnd::Passed(handed) => match handed.into_iter().find_map(Handed::into_launch) {
-            Some(launch) => Preparation::Ready(launch),
-            None => Preparation::Refused("no layer decided what the executor is given".into()),
+            Some(launch) => AttemptPreparation::Ready(launch),
+            None => AttemptPreparation::Refused("no layer decided what the executor is given".into()),
         },
-        StageEnd::Refused(reason) => Preparation::Refused(reason),
-        StageEnd::Parked(reason) => Preparation::Parked(reason),
+        StageEnd::Refused(reason) => AttemptPreparation::Refused(reason),
+        StageEnd::Parked(reason) => AttemptPreparation::Parked(reason),
     })
 }
 

@@ -27,10 +27,10 @@ use super::processes::RunningProcess;
 use super::task_work::{TaskPhase, TaskWork};
 use super::{Dispatcher, calls, millis};
 use crate::launcher::{Shortage, with_causes};
-use crate::observer::Progress;
+use crate::observer::TaskProgress;
 use crate::supervisor::logs::LogWriter;
 use crate::supervisor::{StartError, Stdin};
-use crate::verify::{Recorder, Watched};
+use crate::verify::{CheckOutput, Recorder};
 
 pub(super) use conclude::report_end;
 
@@ -163,7 +163,11 @@ fn start_setup(
     let number = engine.processes.next_number();
     if live.parkings == 0 {
         let message = format!("setup: {}", command.join(" "));
-        engine.observer.report(Progress::Update { task: work.name(), percentage: None, message: &message });
+        engine.observer.report(TaskProgress::Update {
+            task: work.name(),
+            percentage: None,
+            message: &message,
+        });
     }
     if let Err(shortage) = open_log(engine, live) {
         return AttemptStep::Park(shortage);
@@ -173,7 +177,7 @@ fn start_setup(
     let all_ms = now_ms.saturating_add(millis(live.start.timeout));
     let all_ms = *work.clone_mut().setup_until_ms.get_or_insert(all_ms);
     let deadline_ms = now_ms.saturating_add(millis(limits::SETUP_TIMEOUT)).min(all_ms);
-    let watched = Box::new(Watched::of_setup(&live.start.hidden));
+    let watched = Box::new(CheckOutput::of_setup(&live.start.hidden));
     let executor = live.phase.executor();
     executor.step = WorkStep::Setup { process: RunningProcess { number, deadline_ms }, index, watched };
     let mut spec = executor.launch.clone();
@@ -274,7 +278,7 @@ fn park(engine: &mut EngineRun<'_>, work: &TaskWork, live: &mut Live, shortage: 
         }
     }
     if live.parkings == 1 {
-        engine.observer.report(Progress::Waiting { task: work.name(), awaited: shortage.as_str() });
+        engine.observer.report(TaskProgress::Waiting { task: work.name(), awaited: shortage.as_str() });
     }
     AttemptStep::Wait
 }

@@ -8,7 +8,7 @@ use contract::domain::reason::Reason;
 use ops::Result;
 use ops::crew::Obstacle;
 use ops::limit_window::LimitConflict;
-use ops::run::journal::Entry;
+use ops::run::journal::JournalEntry;
 
 use super::engine_run::EngineRun;
 use super::selection::{Selected, alternative, selected};
@@ -68,7 +68,7 @@ impl Dispatcher<'_> {
         }
         if conflict.since.is_none() {
             let (task_id, resource) = (self.tasks[task].task.id.clone(), conflict.window.resource.clone());
-            self.engine.note(Entry::WaitForLimit { task_id, resource });
+            self.engine.note(JournalEntry::WaitForLimit { task_id, resource });
             self.engine.commit_unless_moved(mark)?;
         }
         let look_ms = millis(conflict.next_look()).max(1);

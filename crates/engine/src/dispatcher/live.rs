@@ -17,14 +17,14 @@ use super::inputs::InputDigests;
 use super::millis;
 use super::processes::{Processes, RunningProcess};
 use crate::beats::{Beats, Silence};
-use crate::executor::{Claims, Ended, Lines, Reader, Reported, Stdout, Stopped};
-use crate::inside::{Inside, TaskDoor};
-use crate::pipeline::l7_delegate::Claim;
+use crate::executor::{ChildEnd, Claims, LineBuffer, Reader, ResponseReport, Stdout, Stopped};
+use crate::inside::{InsideCaller, TaskDoor};
+use crate::pipeline::l7_delegate::ExecutorClaim;
 use crate::sandbox::{Denials, Writable};
 use crate::supervisor::LaunchSpec;
-use crate::supervisor::Part;
+use crate::supervisor::SandboxPart;
 use crate::supervisor::logs::LogWriter;
-use crate::verify::{Recorder, TOOK_TOO_LONG, Watched};
+use crate::verify::{CheckOutput, Recorder, TOOK_TOO_LONG};
 
 /// An attempt that has not ended.
 pub(crate) struct Live {
@@ -55,7 +55,7 @@ pub(super) struct AttemptStart {
     /// What its sandbox leaves open for writing; `None` if its writing is not confined.
     pub(super) writable: Option<Writable>,
     /// The caller inside its sandbox; `None` without one.
-    pub(super) inside: Option<Inside>,
+    pub(super) inside: Option<InsideCaller>,
     /// What its plan asks for and does not get, by subject.
     pub(super) overruled: BTreeMap<String, String>,
 }
@@ -73,7 +73,7 @@ pub(super) struct ExecutorRun {
     pub(super) launch: LaunchSpec,
     pub(super) reader: Box<dyn Reader>,
     pub(super) stdout: Stdout,
-    pub(super) lines: Lines,
+    pub(super) lines: LineBuffer,
     /// The signs of life that are expected of it; `None` if it may be silent.
     pub(super) beats: Option<Beats>,
     /// The last heartbeat that its program sent.
@@ -84,7 +84,7 @@ pub(super) struct ExecutorRun {
     /// The socket of a sandboxed program.
     pub(super) door: Option<Box<dyn TaskDoor>>,
     /// What is known of its end so far.
-    pub(super) ended: Ended,
+    pub(super) ended: ChildEnd,
 }
 
 pub(super) enum WorkStep {
@@ -94,7 +94,7 @@ pub(super) enum WorkStep {
     Setup {
         process: RunningProcess,
         index: usize,
-        watched: Box<Watched>,
+        watched: Box<CheckOutput>,
     },
     Executing {
         process: RunningProcess,
@@ -109,12 +109,12 @@ pub(super) enum WorkStep {
 /// What was observed of an attempt when its executor had ended.
 pub(super) struct AttemptReturn {
     pub(super) step: ReturnStep,
-    pub(super) ended: Ended,
+    pub(super) ended: ChildEnd,
     /// Of standard output and standard error; `None` without a log.
     pub(super) digests: Option<(String, String)>,
-    pub(super) claim: Claim,
+    pub(super) claim: ExecutorClaim,
     pub(super) claims: Claims,
-    pub(super) reported: Reported,
+    pub(super) reported: ResponseReport,
     /// How its cost is known; `None` if it is not.
     pub(super) cost_basis: Option<CostBasis>,
     /// The executor's own name for its conversation.
@@ -137,7 +137,7 @@ pub(super) enum ReturnStep {
     Checking {
         process: RunningProcess,
         index: usize,
-        watched: Box<Watched>,
+        watched: Box<CheckOutput>,
         recorder: Box<Recorder>,
     },
     /// Nothing runs, because of a resource shortage. The check is started when it is due.
@@ -328,7 +328,7 @@ impl AttemptPhase {
     }
 }
 
-fn took_too_long(process: RunningProcess, watched: &mut Watched, now_ms: i64) -> Overdue {
+fn took_too_long(process: RunningProcess, watched: &mut CheckOutput, now_ms: i64) -> Overdue {
     if now_ms < process.deadline_ms {
         return Overdue::Nothing;
     }
@@ -338,9 +338,9 @@ fn took_too_long(process: RunningProcess, watched: &mut Watched, now_ms: i64) ->
 
 impl AttemptStart {
     /// What the kernel let its executor write. `None` if it held nothing.
-    pub(super) fn held_to(&self, ended: &Ended) -> Option<&Writable> {
+    pub(super) fn held_to(&self, ended: &ChildEnd) -> Option<&Writable> {
         let sandbox = ended.in_force.as_ref()?.sandbox.as_ref()?;
-        self.writable.as_ref().filter(|_| sandbox.files == Part::On)
+        self.writable.as_ref().filter(|_| sandbox.files == SandboxPart::On)
     }
 }
 

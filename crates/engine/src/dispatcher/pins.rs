@@ -2,14 +2,14 @@
 
 use contract::domain::pins::{WORK_BEGAN, baseline, withheld};
 use ops::pinnable;
-use ops::run::journal::Entry;
+use ops::run::journal::JournalEntry;
 
 use super::engine_run::EngineRun;
 use super::task_work::TaskWork;
 use crate::verify::pinned::digests;
 
 /// The files that the task's checks use, kept with its first attempt. A later attempt may find them changed.
-pub(super) fn entry(engine: &EngineRun<'_>, work: &TaskWork) -> Option<Entry> {
+pub(super) fn entry(engine: &EngineRun<'_>, work: &TaskWork) -> Option<JournalEntry> {
     let spec = work.spec();
     if work.task.pinned.is_some() || spec.checks.is_empty() || spec.checks_may_change {
         return None;
@@ -20,7 +20,7 @@ pub(super) fn entry(engine: &EngineRun<'_>, work: &TaskWork) -> Option<Entry> {
     }
     let names = paths.keys().map(String::as_str);
     let found = digests(&engine.settings.index, work.directory(&engine.run), names);
-    Some(Entry::Pin { task_id: work.task.id.clone(), files: baseline(&paths, &found) })
+    Some(JournalEntry::Pin { task_id: work.task.id.clone(), files: baseline(&paths, &found) })
 }
 
 /// Why evidence is withheld although the checks passed: the task changed what they use.

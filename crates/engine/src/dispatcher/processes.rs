@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::launcher::Children;
-use crate::supervisor::{LaunchSpec, Report, StartError};
+use crate::supervisor::{ChildReport, LaunchSpec, StartError};
 
 pub(super) struct Processes {
     children: Box<dyn Children>,
@@ -38,9 +38,9 @@ impl Processes {
     }
 
     /// The next report of any process, or `None` if there is none within `patience`.
-    pub(super) fn next(&mut self, patience: Duration) -> Option<(u64, Report)> {
+    pub(super) fn next(&mut self, patience: Duration) -> Option<(u64, ChildReport)> {
         let (number, report) = self.children.next(patience)?;
-        if matches!(report, Report::Gone(_) | Report::Fault(_) | Report::Lost(_)) {
+        if matches!(report, ChildReport::Gone(_) | ChildReport::Fault(_) | ChildReport::Lost(_)) {
             self.running.remove(&number);
         }
         Some((number, report))

@@ -3,7 +3,7 @@
 use contract::aop::event::{Body, ProgressUpdate};
 use ops::Result;
 use ops::aop_event::AopEvent;
-use ops::run::journal::Entry;
+use ops::run::journal::JournalEntry;
 use serde_json::json;
 
 use super::Dispatcher;
@@ -27,16 +27,16 @@ impl Dispatcher<'_> {
 }
 
 /// The newest report, to be written with the end of the attempt.
-pub(super) fn last(work: &mut TaskWork, now_ms: i64) -> Option<Entry> {
+pub(super) fn last(work: &mut TaskWork, now_ms: i64) -> Option<JournalEntry> {
     let update = work.progress.last(now_ms)?;
     Some(entry(work, update))
 }
 
-fn entry(work: &TaskWork, update: ProgressUpdate) -> Entry {
+fn entry(work: &TaskWork, update: ProgressUpdate) -> JournalEntry {
     let percentage = update.progress.percentage;
     let body = Body::ProgressUpdate(update);
     let told = sign_of(&body, &Hidden::default()).map(|sign| sign.told()).unwrap_or_default();
     let told = format!("{percentage}% {told}").trim_end().to_owned();
     let event = Box::new(AopEvent { body, told, more: json!({}) });
-    Entry::Aop { task_id: work.task.id.clone(), event }
+    JournalEntry::Aop { task_id: work.task.id.clone(), event }
 }

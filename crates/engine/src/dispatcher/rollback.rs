@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use contract::domain::attempt::{Attempt, AttemptId, Taken};
-use contract::domain::rollback::{Counts, Direction, FileResult, FileStatus, Rollback, Stage, Trigger};
+use contract::domain::rollback::{
+    Direction, FileResult, FileStatus, Rollback, RollbackCounts, Stage, Trigger,
+};
 use contract::domain::scope::Scope;
 use contract::domain::time::Timestamp;
 use ops::Result;
 use ops::lock::list::lost_to;
-use ops::run::journal::Entry;
+use ops::run::journal::JournalEntry;
 
 use super::engine_run::{Committed, EngineRun};
 use super::live::Live;
@@ -17,18 +19,18 @@ use super::task_work::TaskWork;
 use super::waiting::wants;
 use crate::launcher::with_causes;
 use crate::pipeline::Mark;
-use crate::snapshots::{Beside, Between, Fault, Job, Known, NOT_TAKEN, Subject};
+use crate::snapshots::{Beside, Between, NOT_TAKEN, PriorState, RestoreJob, SnapshotError, SnapshotSubject};
 
 /// What a rollback by an engine brought about.
 pub(crate) struct Rolled {
     pub(crate) told: String,
     /// `None` if it could not be carried out; the same command of a person may.
-    pub(crate) entry: Option<Entry>,
+    pub(crate) entry: Option<JournalEntry>,
     /// Whether everything is as it was before the attempt.
     pub(crate) is_whole: bool,
     /// Whether everything is, except what limits kept out of the snapshot.
     pub(crate) is_whole_but_limits: bool,
-    pub(crate) counts: Counts,
+    pub(crate) counts: RollbackCounts,
     /// Some of the paths that were left, each with the reason.
     pub(crate) left: Vec<FileResult>,
 }
@@ -56,7 +58,7 @@ impl Rolled {
             entry: None,
             is_whole: false,
             is_whole_but_limits: false,
-            counts: Counts::default(),
+            counts: RollbackCounts::default(),
             left: Vec::new(),
         }
     }
@@ -142,7 +144,7 @@ pub(crate) fn roll_back(
     }
     let beside = beside(engine, work, begun.since)?;
     let root = Path::new(&engine.run.asked.workspace);
-    let job = Job::new(root, &covered, Direction::Undo).repeated(is_repeated);
+    let job = RestoreJob::new(root, &covered, Direction::Undo).repeated(is_repeated);
     let job = job.beside(&beside).between(between);
     let files = match engine.settings.archive.snapshots.roll_back(&engine.settings.index, &job) {
         Ok(files) => files,
@@ -172,16 +174,16 @@ pub(crate) fn roll_back(
 pub(crate) fn was_there(engine: &EngineRun<'_>, last: &Attempt, path: &str) -> bool {
     let Ok(path) = Scope::parse(path, Some(&engine.run.asked.workspace)) else { return false };
     let before = engine.settings.archive.snapshots.before(&last.begun.id);
-    before.is_some_and(|before| matches!(before.at(path.as_str()), Known::File(_)))
+    before.is_some_and(|before| matches!(before.at(path.as_str()), PriorState::File(_)))
 }
 
 /// What a rollback of one attempt would do.
 pub(crate) fn preview_of(
     engine: &EngineRun<'_>,
     attempt: &AttemptId,
-) -> std::result::Result<Vec<FileResult>, Fault> {
+) -> std::result::Result<Vec<FileResult>, SnapshotError> {
     let covered = [attempt.clone()];
-    let job = Job::new(Path::new(&engine.run.asked.workspace), &covered, Direction::Undo).previewed();
+    let job = RestoreJob::new(Path::new(&engine.run.asked.workspace), &covered, Direction::Undo).previewed();
     engine.settings.archive.snapshots.roll_back(&engine.settings.index, &job)
 }
 
@@ -203,8 +205,8 @@ fn beside(engine: &mut EngineRun<'_>, work: &TaskWork, since: i64) -> Result<Vec
     Ok(beside)
 }
 
-fn rolled(work: &TaskWork, attempt: &AttemptId, rollback: Rollback, files: Vec<FileResult>) -> Entry {
-    Entry::RollBack {
+fn rolled(work: &TaskWork, attempt: &AttemptId, rollback: Rollback, files: Vec<FileResult>) -> JournalEntry {
+    JournalEntry::RollBack {
         task_id: work.task.id.clone(),
         attempt_id: attempt.clone(),
         rollback: Box::new(rollback),
@@ -217,10 +219,10 @@ fn about_scope<A>(
     engine: &EngineRun<'_>,
     work: &TaskWork,
     attempt: &AttemptId,
-    then: impl FnOnce(&Subject<'_>) -> A,
+    then: impl FnOnce(&SnapshotSubject<'_>) -> A,
 ) -> A {
     let scopes = wants(engine, work).map(|wants| wants.scopes).unwrap_or_default();
-    then(&Subject {
+    then(&SnapshotSubject {
         attempt,
         task: &work.task.id,
         run: &engine.run.asked.id,
@@ -244,7 +246,7 @@ fn begun(trigger: Trigger, number: i64, at: Timestamp) -> Rollback {
         by: "service.writ".to_owned(),
         since: number,
         at,
-        counts: Counts::default(),
+        counts: RollbackCounts::default(),
         left: Vec::new(),
     }
 }

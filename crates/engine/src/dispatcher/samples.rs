@@ -13,8 +13,8 @@ use super::live::{AttemptPhase, AttemptReturn, AttemptStart, ExecutorRun, Live, 
 use super::processes::RunningProcess;
 use super::task_work::TaskWork;
 use crate::beats::Beats;
-use crate::executor::{Claims, Ended, Line, Lines, Reader, Reported, Returned, Stdout};
-use crate::pipeline::l7_delegate::Claim;
+use crate::executor::{ChildEnd, Claims, LineBuffer, OutputLine, Reader, ResponseReport, Returned, Stdout};
+use crate::pipeline::l7_delegate::ExecutorClaim;
 use crate::pipeline::samples;
 use crate::sandbox::Denials;
 use crate::supervisor::{LaunchSpec, Marker, OwnerIdentity};
@@ -41,13 +41,13 @@ pub(super) fn working(step: WorkStep, beats: Option<Beats>) -> Live {
         launch: LaunchSpec::new(vec!["true".into()], "/".into(), marker),
         reader: Box::new(Silent),
         stdout: Stdout::Text,
-        lines: Lines::default(),
+        lines: LineBuffer::default(),
         beats,
         heartbeat: None,
         denials: Denials::of_aop(false),
         log: None,
         door: None,
-        ended: Ended::default(),
+        ended: ChildEnd::default(),
     };
     let start = AttemptStart {
         attempt,
@@ -70,11 +70,11 @@ pub(super) fn returned(step: ReturnStep) -> Live {
     let mut live = executing(None);
     live.phase = AttemptPhase::Returned(Box::new(AttemptReturn {
         step,
-        ended: Ended::default(),
+        ended: ChildEnd::default(),
         digests: None,
-        claim: Claim::Success,
+        claim: ExecutorClaim::Success,
         claims: Claims::default(),
-        reported: Reported::default(),
+        reported: ResponseReport::default(),
         cost_basis: None,
         agent_session: None,
         session_total: None,
@@ -90,11 +90,11 @@ pub(super) fn returned(step: ReturnStep) -> Live {
 struct Silent;
 
 impl Reader for Silent {
-    fn line(&mut self, _: Line<'_>) -> Vec<Body> {
+    fn line(&mut self, _: OutputLine<'_>) -> Vec<Body> {
         Vec::new()
     }
 
-    fn end(&mut self, _: &Ended) -> Returned {
-        Returned::plain(Claim::Success)
+    fn end(&mut self, _: &ChildEnd) -> Returned {
+        Returned::plain(ExecutorClaim::Success)
     }
 }

@@ -5,7 +5,7 @@ use contract::domain::attempt::{Attempt, Dispatch, SessionTotal};
 use contract::domain::executor::ExecutorName;
 use contract::domain::plan::{Alternative, PlanTask};
 use contract::domain::priority::Priority;
-use contract::plan::choice::{Choice, Overspent, Standing, standing};
+use contract::plan::choice::{Choice, Overspent, TaskStanding, standing};
 use contract::plan::upgrade::upgrade;
 use ops::{Context, Result};
 
@@ -58,7 +58,7 @@ impl Selected {
 }
 
 /// What the next attempt of a task is made with, given its attempts so far.
-pub(super) fn next(spec: &PlanTask, standing: &Standing, failure: Option<&str>) -> Selected {
+pub(super) fn next(spec: &PlanTask, standing: &TaskStanding, failure: Option<&str>) -> Selected {
     match standing.choice {
         Some(Choice::Alternative(index)) => {
             let selected = Selected::of(spec, Some(index));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::run::RunState;
-use ops::run::journal::Entry;
+use ops::run::journal::JournalEntry;
 use ops::{Error, Result};
 
 use super::live::{Live, Pending};
@@ -61,7 +61,7 @@ impl Dispatcher<'_> {
     pub(super) fn end_starved(&mut self) -> Result<()> {
         let Some(error) = self.engine.ends_early.starved.take() else { return Ok(()) };
         let mark = self.engine.pipeline.mark();
-        self.engine.note(Entry::MoveRun { to: RunState::Stopped, result: None });
+        self.engine.note(JournalEntry::MoveRun { to: RunState::Stopped, result: None });
         // Moved by another process: then it does not wait for this engine either.
         self.engine.commit_unless_moved(mark)?;
         Err(error)

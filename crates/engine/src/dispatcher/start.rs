@@ -18,12 +18,12 @@ use contract::domain::task::Task;
 use ops::Result;
 use ops::aop_event::AopEvent;
 use ops::limit_window::LimitConflict;
-use ops::run::journal::{Entry, Note, Wants};
+use ops::run::journal::{JournalEntry, JournalNote, Wants};
 use serde_json::json;
 
 use super::engine_run::{Committed, EngineRun};
 use super::isolated::CloneEntry;
-use super::layers::{self, Preparation};
+use super::layers::{self, AttemptPreparation};
 use super::life::AttemptStep;
 use super::limited::Availability;
 use super::live::{AttemptPhase, AttemptStart, ExecutorRun, Live, WorkStep};
@@ -31,8 +31,8 @@ use super::selection::{self, Selected};
 use super::task_work::{TaskPhase, TaskWork};
 use super::{Dispatcher, confined, inputs, isolated, limited, pins, rollback, waiting};
 use crate::beats::Beats;
-use crate::executor::{Ended, Executor, Free, Lines, Prepared, Work};
-use crate::observer::Progress;
+use crate::executor::{AttemptWork, ChildEnd, Executor, Free, LineBuffer, PreparedChild};
+use crate::observer::TaskProgress;
 use crate::pipeline::Mark;
 use crate::pipeline::l6_shape::Shaped;
 use crate::sandbox::{Denials, Writable};
@@ -176,25 +176,25 @@ fn decide<'d>(
     };
     let number = i64::try_from(work.attempts.len()).unwrap_or(i64::MAX) + 1;
     Ok(match layers::prepare(engine, work, dependencies, number, &selected)? {
-        Preparation::Ready(shaped) => {
+        AttemptPreparation::Ready(shaped) => {
             let shaped = *shaped;
             StartDecision::Ready(Box::new(ReadyStart { number, wants, selected, executor, shaped }))
         }
-        Preparation::Refused(reason) => StartDecision::Refused(reason),
-        Preparation::Parked(reason) => StartDecision::Parked(reason),
-        Preparation::Awaited => StartDecision::Awaited,
+        AttemptPreparation::Refused(reason) => StartDecision::Refused(reason),
+        AttemptPreparation::Parked(reason) => StartDecision::Parked(reason),
+        AttemptPreparation::Awaited => StartDecision::Awaited,
     })
 }
 
 impl Journaled<'_> {
     /// What the journal has of the attempt before its child is started.
-    fn entries(&self, engine: &EngineRun<'_>, work: &TaskWork) -> Vec<Entry> {
+    fn entries(&self, engine: &EngineRun<'_>, work: &TaskWork) -> Vec<JournalEntry> {
         let Self { ready, attempt, dispatch, took_over } = self;
         let mut entries = Vec::new();
         entries.extend(took_over.as_ref().map(|told| takeover(work, told)));
         entries.extend(pins::entry(engine, work));
         entries.push(work.move_to(Status::InProgress, None));
-        entries.push(Entry::StartAttempt {
+        entries.push(JournalEntry::StartAttempt {
             attempt: attempt.clone(),
             dispatch: dispatch.clone(),
             wants: ready.wants.clone(),
@@ -206,24 +206,29 @@ impl Journaled<'_> {
 
     fn report(&self, engine: &mut EngineRun<'_>, work: &TaskWork) {
         let task = work.name();
-        engine.observer.report(Progress::Started { task, attempt: self.ready.number });
+        engine.observer.report(TaskProgress::Started { task, attempt: self.ready.number });
         if let Some(told) = &self.took_over {
-            engine.observer.report(Progress::TookOver { task, told });
+            engine.observer.report(TaskProgress::TookOver { task, told });
         }
         let selected = &self.ready.selected;
         for change in selected.fallback.iter().chain(&selected.escalated) {
-            engine.observer.report(Progress::Warned { task, told: &format!("uses {change}") });
+            engine.observer.report(TaskProgress::Warned { task, told: &format!("uses {change}") });
         }
     }
 }
 
-fn delegation(engine: &EngineRun<'_>, work: &TaskWork, attempt: &NewAttempt, timeout: Duration) -> Entry {
+fn delegation(
+    engine: &EngineRun<'_>,
+    work: &TaskWork,
+    attempt: &NewAttempt,
+    timeout: Duration,
+) -> JournalEntry {
     let (task_id, spec) = (work.task.id.clone(), work.spec());
     let payload = json!({
         "task_id": task_id, "name": spec.id, "attempt": attempt.number, "writes": spec.writes,
         "timeout_ms": u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
     });
-    Entry::Envelope(Note {
+    JournalEntry::Envelope(JournalNote {
         kind: Type::Task,
         from: None,
         to: delegate(attempt),
@@ -235,7 +240,7 @@ fn delegation(engine: &EngineRun<'_>, work: &TaskWork, attempt: &NewAttempt, tim
 }
 
 /// That an executor which reads only v1 gets a prompt of that version.
-fn old_protocol(work: &TaskWork, executor: &dyn Executor) -> Option<Entry> {
+fn old_protocol(work: &TaskWork, executor: &dyn Executor) -> Option<JournalEntry> {
     let configured = executor.configured();
     if !configured.is_v1_only {
         return None;
@@ -251,13 +256,13 @@ fn old_protocol(work: &TaskWork, executor: &dyn Executor) -> Option<Entry> {
     };
     let told = format!("`{}` reads AOP v1 only and gets a v1 prompt", configured.name);
     let event = AopEvent { body: Body::VersionFallback(body), told, more: json!({}) };
-    Some(Entry::Aop { task_id: work.task.id.clone(), event: Box::new(event) })
+    Some(JournalEntry::Aop { task_id: work.task.id.clone(), event: Box::new(event) })
 }
 
 /// That a lock was taken from another holder, with the attempt that gets it.
-fn takeover(work: &TaskWork, told: &str) -> Entry {
+fn takeover(work: &TaskWork, told: &str) -> JournalEntry {
     let payload = json!({"told": told});
-    Entry::Envelope(Note::event("writ.lock.taken_over", told, payload, Some(&work.task.id)))
+    JournalEntry::Envelope(JournalNote::event("writ.lock.taken_over", told, payload, Some(&work.task.id)))
 }
 
 fn new_attempt(engine: &mut EngineRun<'_>, work: &TaskWork, number: i64, selected: &Selected) -> NewAttempt {
@@ -293,13 +298,13 @@ fn launch(engine: &EngineRun<'_>, work: &TaskWork, started: Journaled<'_>) -> (L
         step: WorkStep::Deciding,
         reader: prepared.reader,
         stdout: prepared.stdout,
-        lines: Lines::default(),
+        lines: LineBuffer::default(),
         beats: beats(work, prepared.silence_max),
         heartbeat: None,
         denials: Denials::of_aop(engine.run.asked.kind == DocumentKind::AopTask),
         log: None,
         door: None,
-        ended: Ended::default(),
+        ended: ChildEnd::default(),
         launch: spec,
     };
     let start = AttemptStart {
@@ -326,10 +331,10 @@ fn launch(engine: &EngineRun<'_>, work: &TaskWork, started: Journaled<'_>) -> (L
 }
 
 /// The child that does the work of an attempt.
-fn child_of(engine: &EngineRun<'_>, work: &TaskWork, started: &Journaled<'_>) -> Prepared {
+fn child_of(engine: &EngineRun<'_>, work: &TaskWork, started: &Journaled<'_>) -> PreparedChild {
     let Journaled { ready, attempt, dispatch, .. } = started;
     let resume = attempt.agent_session.as_deref();
-    let prepared = ready.executor.prepare(&Work {
+    let prepared = ready.executor.prepare(&AttemptWork {
         run: &engine.run.asked,
         workspace: &work.directory(&engine.run).to_string_lossy(),
         task: &work.task,
@@ -347,7 +352,7 @@ fn child_of(engine: &EngineRun<'_>, work: &TaskWork, started: &Journaled<'_>) ->
         now: engine.cx.now().at,
     });
     if ready.executor.configured().is_model_free {
-        return Prepared { reader: Box::new(Free(prepared.reader)), ..prepared };
+        return PreparedChild { reader: Box::new(Free(prepared.reader)), ..prepared };
     }
     prepared
 }

@@ -13,14 +13,14 @@ use contract::domain::run::Run;
 use contract::domain::status::Status;
 use contract::domain::task::{PlanPart, Task, TaskId};
 use ops::Result;
-use ops::run::journal::Entry;
+use ops::run::journal::JournalEntry;
 
 use super::engine_run::EngineRun;
 use super::isolated::Isolated;
 use super::live::Live;
 use super::waiting::Waiting;
 use super::watching::Watch;
-use crate::progress_log::ProgressLog;
+use crate::progress_log::TaskProgressLog;
 
 pub(crate) struct TaskWork {
     /// Its place in the run.
@@ -36,7 +36,7 @@ pub(crate) struct TaskWork {
     /// Its changes are compared with its scope from its first attempt to its last.
     pub(super) watch: Option<Watch>,
     /// The progress that it reported.
-    pub(super) progress: ProgressLog,
+    pub(super) progress: TaskProgressLog,
     pub(super) phase: TaskPhase,
 }
 
@@ -64,7 +64,7 @@ impl TaskWork {
             grant: None,
             clone: None,
             watch: None,
-            progress: ProgressLog::default(),
+            progress: TaskProgressLog::default(),
             phase: TaskPhase::Idle,
         }
     }
@@ -174,8 +174,8 @@ impl TaskWork {
     }
 
     /// The journal entry that moves the task.
-    pub(crate) fn move_to(&self, to: Status, reason: Option<Reason>) -> Entry {
-        Entry::MoveTask { task_id: self.task.id.clone(), to, reason }
+    pub(crate) fn move_to(&self, to: Status, reason: Option<Reason>) -> JournalEntry {
+        JournalEntry::MoveTask { task_id: self.task.id.clone(), to, reason }
     }
 
     pub(super) fn has_failed(&self) -> bool {

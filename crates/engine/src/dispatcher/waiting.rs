@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use contract::aop::Code;
 use contract::domain::crew::budget::BudgetFault;
-use contract::domain::crew::lock::{Held, place};
+use contract::domain::crew::lock::{HeldLock, place};
 use contract::domain::crew::reference_of;
 use contract::domain::limits;
 use contract::domain::priority::Priority;
@@ -27,7 +27,7 @@ use super::engine_run::EngineRun;
 use super::task_work::{TaskPhase, TaskSet, TaskWork};
 use super::{Dispatcher, millis};
 use crate::executor::Stopped;
-use crate::observer::Progress;
+use crate::observer::TaskProgress;
 use crate::scheduler::{Board, Slot, wait_after};
 use crate::settings::Settings;
 
@@ -184,7 +184,7 @@ impl Dispatcher<'_> {
         Ok(())
     }
 
-    fn obstacle(&self, task: usize, others: &[Held]) -> Option<Obstacle> {
+    fn obstacle(&self, task: usize, others: &[HeldLock]) -> Option<Obstacle> {
         let writes = &self.board.slot(task).writes;
         let mut held = others.iter().zip(self.board.taken());
         held.find_map(|(lock, place)| {
@@ -204,10 +204,10 @@ impl Dispatcher<'_> {
             let (task, awaited) = (work.name(), &awaited);
             self.engine.observer.report(match &hindrance {
                 Obstacle::Limit(conflict) => {
-                    Progress::WaitsForLimit { task, awaited, left: conflict.waits.left() }
+                    TaskProgress::WaitsForLimit { task, awaited, left: conflict.waits.left() }
                 }
                 Obstacle::Lock(_) | Obstacle::Budget { .. } | Obstacle::Approval { .. } => {
-                    Progress::Waiting { task, awaited }
+                    TaskProgress::Waiting { task, awaited }
                 }
             });
         }

@@ -28,14 +28,14 @@ pub(super) struct Watch {
     fold: bool,
     /// The workspace at the beginning of the span. `None` between two attempts, and if it was lost.
     before: Option<Look>,
-    span: Span,
+    span: WatchSpan,
     /// Whether this engine watched from the beginning. While there was no engine, a person may have changed files.
     is_unbroken: bool,
 }
 
 /// The time in which changes are looked for. It begins with the look that they are compared with, before the first
 /// attempt, and includes what others did between two attempts.
-struct Span {
+struct WatchSpan {
     since: Since,
     /// Tasks of this run that ran in it.
     met: BTreeSet<String>,
@@ -88,7 +88,7 @@ fn begin(
         let look = index.look(&root, &how(engine, &scopes));
         // Only an engine that takes over from this one needs it, and reports that it is missing.
         index.keep(&root, &kept_as, &look).ok();
-        (look, Span { since, met: running }, true)
+        (look, WatchSpan { since, met: running }, true)
     };
     work.watch = Some(Watch { scopes, fold, before: Some(before), span, is_unbroken });
     Ok(())
@@ -134,7 +134,7 @@ pub(crate) fn forget(engine: &EngineRun<'_>, work: &mut TaskWork) {
 
 /// The span of a task that began under another engine, from what the journal has: it is not shorter than the real
 /// one. `None` if the task never began.
-fn recorded_span(engine: &mut EngineRun<'_>, work: &TaskWork) -> Result<Option<Span>> {
+fn recorded_span(engine: &mut EngineRun<'_>, work: &TaskWork) -> Result<Option<WatchSpan>> {
     let Some(at) = work.attempts.first().map(|first| first.started_at) else { return Ok(None) };
     let since = meanwhile::began(engine.cx, &work.task.id, at)?;
     let is_within = |attempt: &Attempt| attempt.ended_at.is_none_or(|ended| ended >= at);
@@ -142,7 +142,7 @@ fn recorded_span(engine: &mut EngineRun<'_>, work: &TaskWork) -> Result<Option<S
     let others = all.filter(|(task, attempts)| task.id != work.task.id && attempts.iter().any(is_within));
     let specs = others.filter_map(|(task, _)| Some(task.part?.spec));
     let met = specs.filter(|spec| spec.worktree.is_none()).map(|spec| spec.id).collect();
-    Ok(Some(Span { since, met }))
+    Ok(Some(WatchSpan { since, met }))
 }
 
 fn compared(

@@ -17,10 +17,11 @@ use serde_json::{Value, json};
 use super::configured::{Configured, Permissions};
 use super::conversation::Conversation;
 use super::talk::sum;
+use super::{AttemptWork, prompt};
 use super::{
-    Ended, Executor, Line, Prepared, Reader, Returned, Stdout, Trouble, TroubleKind, TurnEnd, Wishes,
+    ChildEnd, Executor, OutputLine, PreparedChild, Reader, Returned, Stdout, Trouble, TroubleKind, TurnEnd,
+    Wishes,
 };
-use super::{Work, prompt};
 use crate::supervisor::Stdin;
 
 pub(super) struct Acp {
@@ -44,7 +45,7 @@ impl Executor for Acp {
         RETRY_AFTER_MAX
     }
 
-    fn prepare(&self, work: &Work<'_>) -> Prepared {
+    fn prepare(&self, work: &AttemptWork<'_>) -> PreparedChild {
         let submitted = prompt::submitted(work);
         let beat = submitted.as_ref().and_then(effective::heartbeat).map(|beat| beat.silence_max());
         let allows = match self.own.permissions {
@@ -78,7 +79,7 @@ impl Executor for Acp {
         let known =
             crate::agent_program::recognize(&self.own.command).map(|(program, _)| program.environment);
         let env = known.into_iter().flatten().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Prepared {
+        PreparedChild {
             argv: self.own.command.clone(),
             env: env.collect(),
             stdin: Stdin::KeptOpen(std::mem::take(&mut client.output)),
@@ -325,8 +326,8 @@ impl AcpClient {
 }
 
 impl Reader for AcpClient {
-    fn line(&mut self, line: Line<'_>) -> Vec<Body> {
-        let Line::Whole(line) = line else { return Vec::new() };
+    fn line(&mut self, line: OutputLine<'_>) -> Vec<Body> {
+        let OutputLine::Whole(line) = line else { return Vec::new() };
         let Ok(message) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
         let is_call = message["method"].is_string();
         if is_call && message.get("id").is_some() {
@@ -359,10 +360,10 @@ impl Reader for AcpClient {
         self.conversation.talk.heed_repeats(digest);
     }
 
-    fn end(&mut self, ended: &Ended) -> Returned {
+    fn end(&mut self, ended: &ChildEnd) -> Returned {
         // writ ends it after its answer, so its exit code means nothing.
         let is_complete = self.conversation.talk.end == Some(TurnEnd::Completed);
         let exit_code = if is_complete { Some(0) } else { ended.exit_code };
-        self.conversation.returned(&Ended { exit_code, ..ended.clone() }, |_| None)
+        self.conversation.returned(&ChildEnd { exit_code, ..ended.clone() }, |_| None)
     }
 }

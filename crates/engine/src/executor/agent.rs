@@ -12,7 +12,10 @@ use serde_json::Value;
 
 use super::configured::Configured;
 use super::conversation::Conversation;
-use super::{AgentStream, Ended, Executor, Line, Prepared, Reader, Returned, Stdout, Wishes, Work, prompt};
+use super::{
+    AgentStream, AttemptWork, ChildEnd, Executor, OutputLine, PreparedChild, Reader, Returned, Stdout,
+    Wishes, prompt,
+};
 use crate::agent_program::{AgentProgram, Effort, HeadlessCall};
 use crate::supervisor::Stdin;
 
@@ -43,7 +46,7 @@ impl Executor for AgentExecutor {
         RETRY_AFTER_MAX
     }
 
-    fn prepare(&self, work: &Work<'_>) -> Prepared {
+    fn prepare(&self, work: &AttemptWork<'_>) -> PreparedChild {
         let submitted = prompt::submitted(work);
         let (program, given) =
             self.own.command.split_first().expect("BUG: every configured agent has a command");
@@ -59,7 +62,7 @@ impl Executor for AgentExecutor {
         argv.extend((self.program.arguments)(&call));
         let environment = self.program.environment.iter();
         let beat = submitted.as_ref().and_then(effective::heartbeat).map(|beat| beat.silence_max());
-        Prepared {
+        PreparedChild {
             argv,
             env: environment
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -92,9 +95,9 @@ struct AgentReader {
 }
 
 impl Reader for AgentReader {
-    fn line(&mut self, line: Line<'_>) -> Vec<Body> {
+    fn line(&mut self, line: OutputLine<'_>) -> Vec<Body> {
         // Banners, warnings and lines that are too long are not events; a program may print them.
-        let Line::Whole(line) = line else { return Vec::new() };
+        let OutputLine::Whole(line) = line else { return Vec::new() };
         let Ok(event) = serde_json::from_slice::<Value>(line) else { return Vec::new() };
         if !event.is_object() {
             return Vec::new();
@@ -115,7 +118,7 @@ impl Reader for AgentReader {
         self.conversation.talk.heed_repeats(digest);
     }
 
-    fn end(&mut self, ended: &Ended) -> Returned {
+    fn end(&mut self, ended: &ChildEnd) -> Returned {
         self.conversation.returned(ended, |code| self.stream.exit(code))
     }
 }

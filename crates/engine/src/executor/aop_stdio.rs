@@ -9,7 +9,7 @@ use contract::aop::response::Response;
 use contract::aop::task::{
     Category, Complexity, Input, Provider, Role, Session, Target, Task, Work as AopWork,
 };
-use contract::aop::{self, Line as Message, effective, v1};
+use contract::aop::{self, AopLine as Message, effective, v1};
 use contract::domain::attempt::{Dispatch, Limited};
 use contract::domain::limits;
 use contract::domain::priority::Priority;
@@ -24,9 +24,10 @@ use super::reported::retry_after;
 use super::text_answer::TextAnswer;
 use super::trouble::Trouble;
 use super::{
-    Configured, Ended, Executor, Line, Prepared, Reader, Returned, Stdout, Work, command_line, failure,
+    AttemptWork, ChildEnd, Configured, Executor, OutputLine, PreparedChild, Reader, Returned, Stdout,
+    command_line, failure,
 };
-use crate::pipeline::l7_delegate::Claim;
+use crate::pipeline::l7_delegate::ExecutorClaim;
 use crate::supervisor::Stdin;
 use contract::secrets::Hidden;
 use contract::verdict::Verdict;
@@ -57,7 +58,7 @@ impl Executor for AopStdio {
         limits::RETRY_AFTER_MAX
     }
 
-    fn prepare(&self, work: &Work<'_>) -> Prepared {
+    fn prepare(&self, work: &AttemptWork<'_>) -> PreparedChild {
         let task = task_of(work);
         if self.own.is_v1_only {
             return self.prepare_v1(work, &task);
@@ -68,7 +69,7 @@ impl Executor for AopStdio {
             prompt_of(work, &task).into_bytes()
         };
         document.push(b'\n');
-        Prepared {
+        PreparedChild {
             argv: self.argv(work),
             env: BTreeMap::new(),
             stdin: Stdin::Bytes(document),
@@ -80,7 +81,7 @@ impl Executor for AopStdio {
 }
 
 impl AopStdio {
-    fn argv(&self, work: &Work<'_>) -> Vec<String> {
+    fn argv(&self, work: &AttemptWork<'_>) -> Vec<String> {
         if work.command.is_empty() {
             self.own.command.clone()
         } else {
@@ -89,8 +90,8 @@ impl AopStdio {
     }
 
     /// A prompt goes in and text comes out.
-    fn prepare_v1(&self, work: &Work<'_>, task: &Task) -> Prepared {
-        Prepared {
+    fn prepare_v1(&self, work: &AttemptWork<'_>, task: &Task) -> PreparedChild {
+        PreparedChild {
             argv: self.argv(work),
             env: BTreeMap::new(),
             stdin: Stdin::Bytes(prompt_of(work, task).into_bytes()),
@@ -102,7 +103,7 @@ impl AopStdio {
 }
 
 /// What a program that reads no v2 gets. Its TASK was written as a prompt when it was submitted.
-fn prompt_of(work: &Work<'_>, task: &Task) -> String {
+fn prompt_of(work: &AttemptWork<'_>, task: &Task) -> String {
     let written = work.spec().prompt.clone().filter(|_| !effective::speaks_v2(task));
     // The TASK of a later attempt has the brief among its inputs.
     let Some(prompt) = written else { return v1::prompt(task) };
@@ -110,7 +111,7 @@ fn prompt_of(work: &Work<'_>, task: &Task) -> String {
 }
 
 /// A submitted TASK is passed on as the attempt gets it; a plan's task is turned into one.
-fn task_of(work: &Work<'_>) -> Task {
+fn task_of(work: &AttemptWork<'_>) -> Task {
     let submitted = work.spec().aop.clone();
     let submitted = submitted.and_then(|value| serde_json::from_value::<Task>(value).ok());
     let unchanged = Dispatch::default();
@@ -121,7 +122,7 @@ fn task_of(work: &Work<'_>) -> Task {
     effective::for_attempt(&task, work.attempt_number, work.alternative, dispatch)
 }
 
-fn task_of_plan(work: &Work<'_>) -> Task {
+fn task_of_plan(work: &AttemptWork<'_>) -> Task {
     let spec = work.spec();
     let session = Session {
         session_id: work.run.id.to_string(),
@@ -155,9 +156,9 @@ struct AopReader {
     hidden: Hidden,
     response: Option<Box<Response>>,
     /// The first thing that breaks the protocol, as `CODE: reason`.
-    fault: Option<Claim>,
+    fault: Option<ExecutorClaim>,
     /// The first object that is not a message. It counts only if no RESPONSE comes.
-    noise: Option<Claim>,
+    noise: Option<ExecutorClaim>,
     /// What is to be said about messages without effect.
     warnings: Vec<Warning>,
     warned: BTreeSet<String>,
@@ -174,7 +175,7 @@ const EVENT_NAME_CHARS_MAX: usize = 64;
 const WARNED_MAX: usize = 10;
 
 impl AopReader {
-    fn new(task: Task, work: &Work<'_>, own: &Configured) -> Self {
+    fn new(task: Task, work: &AttemptWork<'_>, own: &Configured) -> Self {
         Self {
             executor: own.name.as_str().to_owned(),
             hidden: work.hidden.clone(),
@@ -199,14 +200,14 @@ impl AopReader {
     }
 
     /// The RESPONSE that is in the free text of a program that ended well. A RESPONSE of its own counts more.
-    fn lift(&mut self, ended: &Ended) {
+    fn lift(&mut self, ended: &ChildEnd) {
         let Some(text) = self.text.take().filter(|_| self.response.is_none() && self.fault.is_none()) else {
             return;
         };
         if ended.exit_code != Some(0) {
             return;
         }
-        let reply = v1::Reply {
+        let reply = v1::V1Reply {
             session_id: self.task.session.session_id.clone(),
             task_id: self.task.task.task_id.clone(),
             agent_name: self.task.target.agent_name.clone(),
@@ -273,12 +274,12 @@ impl AopReader {
     }
 
     fn malformed(&mut self, message: String) {
-        self.fault.get_or_insert(Claim::Failure { code: Code::MalformedResponse, message });
+        self.fault.get_or_insert(ExecutorClaim::Failure { code: Code::MalformedResponse, message });
     }
 
     /// The limit that a RESPONSE reports with its end. Without an end the TASK's own retries decide.
-    fn limited(&self, claim: &Claim, ended: &Ended) -> Option<Limited> {
-        let Claim::Failure { code, message } = claim else { return None };
+    fn limited(&self, claim: &ExecutorClaim, ended: &ChildEnd) -> Option<Limited> {
+        let ExecutorClaim::Failure { code, message } = claim else { return None };
         if *code != Code::ModelUnavailable {
             return None;
         }
@@ -293,7 +294,7 @@ impl AopReader {
     }
 
     /// The RESPONSE decides, not the exit code; without one there is no success.
-    fn claim(&self, ended: &Ended) -> Claim {
+    fn claim(&self, ended: &ChildEnd) -> ExecutorClaim {
         let noise = self.noise.as_ref().filter(|_| self.response.is_none());
         if let Some(fault) = self.fault.as_ref().or(noise) {
             return fault.clone();
@@ -310,7 +311,7 @@ impl AopReader {
         // A part of the work counts if the checks of the task pass.
         let is_good = matches!(signal, Some(FinalSignal::Success | FinalSignal::PartialSuccess) | None);
         if status.state == ReportedState::Completed && is_good {
-            return Claim::Success;
+            return ExecutorClaim::Success;
         }
         let code = response.error_details.as_ref().map_or("E_UNKNOWN", |details| details.error_code.as_str());
         // A signal that the state contradicts does not say how it ended.
@@ -324,10 +325,10 @@ impl AopReader {
 }
 
 impl Reader for AopReader {
-    fn line(&mut self, line: Line<'_>) -> Vec<Body> {
+    fn line(&mut self, line: OutputLine<'_>) -> Vec<Body> {
         let line = match line {
-            Line::Whole(line) => line.trim_ascii(),
-            Line::TooLong => {
+            OutputLine::Whole(line) => line.trim_ascii(),
+            OutputLine::TooLong => {
                 self.malformed("a line is longer than the limit".to_owned());
                 return Vec::new();
             }
@@ -349,7 +350,7 @@ impl Reader for AopReader {
         std::mem::take(&mut self.warnings)
     }
 
-    fn end(&mut self, ended: &Ended) -> Returned {
+    fn end(&mut self, ended: &ChildEnd) -> Returned {
         self.lift(ended);
         let claim = self.claim(ended);
         let limited = self.limited(&claim, ended);

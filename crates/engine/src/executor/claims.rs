@@ -5,14 +5,14 @@ use contract::aop::limits::ACTIONS_SOFT;
 use contract::aop::report::report_of;
 use contract::aop::response::Response;
 use contract::domain::reason::{Warning, WarningCode};
-use contract::domain::report::{FinalSignal, Report, ReportedState};
+use contract::domain::report::{ExecutorReport, FinalSignal, ReportedState};
 use contract::secrets::Hidden;
 
 /// What a RESPONSE claims.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Claims {
     /// `None` if there was no RESPONSE.
-    pub(crate) report: Option<Box<Report>>,
+    pub(crate) report: Option<Box<ExecutorReport>>,
     /// What its form gives reason to say.
     pub(crate) warnings: Vec<Warning>,
 }

@@ -10,8 +10,8 @@ use super::Executor;
 use super::acp::Acp;
 use super::agent::AgentExecutor;
 use super::aop_stdio::AopStdio;
-use super::shell::Shell;
-use super::template::Template;
+use super::shell::ShellExecutor;
+use super::template::TemplateExecutor;
 use crate::agent_program::{self, AgentProgram, PROGRAMS};
 
 /// How the program of an executor is called and read.
@@ -140,11 +140,11 @@ impl Configured {
 
     pub(super) fn executor(self) -> Box<dyn Executor> {
         match self.kind {
-            ExecutorKind::Shell => Box::new(Shell { own: self }),
+            ExecutorKind::Shell => Box::new(ShellExecutor { own: self }),
             ExecutorKind::AopStdio => Box::new(AopStdio { own: self }),
             ExecutorKind::Agent(program) => Box::new(AgentExecutor { own: self, program }),
             ExecutorKind::Acp => Box::new(Acp { own: self }),
-            ExecutorKind::Template => Box::new(Template { own: self }),
+            ExecutorKind::Template => Box::new(TemplateExecutor { own: self }),
         }
     }
 }

@@ -5,15 +5,19 @@ use contract::aop::task::Provider;
 use contract::domain::attempt::{Limited, SessionTotal};
 use contract::domain::executor::ExecutorName;
 use contract::domain::money::MicroUsd;
-use contract::domain::report::{AgentReport, CostReport, ErrorReport, FinalSignal, Report, ReportedState};
+use contract::domain::report::{
+    AgentReport, CostReport, ErrorReport, ExecutorReport, FinalSignal, ReportedState,
+};
 use contract::domain::text::cut;
 use contract::domain::time::Timestamp;
 use contract::secrets::Hidden;
 
 use super::error_tail::ErrorTail;
 use super::repeats::Due;
-use super::{Claims, Ended, Reported, Returned, Talk, Trouble, TurnEnd, Wishes, Work, failure};
-use crate::pipeline::l7_delegate::Claim;
+use super::{
+    AttemptWork, ChildEnd, Claims, ResponseReport, Returned, Talk, Trouble, TurnEnd, Wishes, failure,
+};
+use crate::pipeline::l7_delegate::ExecutorClaim;
 
 /// A provider may answer with a whole page.
 const MESSAGE_CHARS_MAX: usize = 1000;
@@ -53,7 +57,7 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    pub(super) fn new(work: &Work<'_>, executor: &ExecutorName, provider: Provider) -> Self {
+    pub(super) fn new(work: &AttemptWork<'_>, executor: &ExecutorName, provider: Provider) -> Self {
         Self {
             talk: Talk::default(),
             errors: ErrorTail::default(),
@@ -91,11 +95,11 @@ impl Conversation {
     }
 
     /// The outcome of the attempt. `by_code` maps exit codes of the program.
-    pub(super) fn returned(&self, ended: &Ended, by_code: impl Fn(i32) -> Option<Trouble>) -> Returned {
+    pub(super) fn returned(&self, ended: &ChildEnd, by_code: impl Fn(i32) -> Option<Trouble>) -> Returned {
         let (claim, limited) = self.claim(ended, by_code);
         let (usage, session_total) = counted(&self.talk.used(limited.as_ref()), self.so_far.as_ref());
         let report = self.report(&claim, &usage).bounded(&|text| self.hidden.clean(text).into_owned());
-        let mut reported = Reported::default();
+        let mut reported = ResponseReport::default();
         reported.spend(&usage);
         reported.model = Some(self.model());
         reported.summary = self.summary().map(|text| self.hidden.clean(&text).into_owned());
@@ -110,13 +114,17 @@ impl Conversation {
     }
 
     /// The terminal event and its status decide; the exit code only adds to it.
-    fn claim(&self, ended: &Ended, by_code: impl Fn(i32) -> Option<Trouble>) -> (Claim, Option<Limited>) {
+    fn claim(
+        &self,
+        ended: &ChildEnd,
+        by_code: impl Fn(i32) -> Option<Trouble>,
+    ) -> (ExecutorClaim, Option<Limited>) {
         if let Some((code, message)) = &self.talk.given_up {
             return (failure(code.as_str(), self.hidden.one_line(message)), None);
         }
         match (&self.talk.end, ended.exit_code) {
             (Some(TurnEnd::Failed(trouble)), _) => self.troubled(trouble, ended),
-            (Some(TurnEnd::Completed), Some(0)) => (Claim::Success, None),
+            (Some(TurnEnd::Completed), Some(0)) => (ExecutorClaim::Success, None),
             (Some(TurnEnd::Completed), code) => {
                 let how = code.map_or_else(|| "with a signal".to_owned(), |code| format!("with exit {code}"));
                 (failure("E_PROCESS_CRASH", format!("ended {how} after it had reported success")), None)
@@ -128,7 +136,7 @@ impl Conversation {
         }
     }
 
-    fn troubled(&self, trouble: &Trouble, ended: &Ended) -> (Claim, Option<Limited>) {
+    fn troubled(&self, trouble: &Trouble, ended: &ChildEnd) -> (ExecutorClaim, Option<Limited>) {
         let (code, message) = trouble.told();
         let message = cut(&self.hidden.one_line(&message), MESSAGE_CHARS_MAX);
         let now = ended.at.unwrap_or(self.started_at);
@@ -137,7 +145,7 @@ impl Conversation {
     }
 
     /// The stream ended without a terminal event: the last trouble, the exit code or standard error give the reason.
-    fn unfinished(&self, ended: &Ended, meant: Option<Trouble>) -> (Claim, Option<Limited>) {
+    fn unfinished(&self, ended: &ChildEnd, meant: Option<Trouble>) -> (ExecutorClaim, Option<Limited>) {
         let printed = self.errors.last_line();
         if let Some(trouble) = &self.talk.trouble {
             return self.troubled(trouble, ended);
@@ -169,7 +177,7 @@ impl Conversation {
         Some(self.talk.text.clone()).filter(|text| !text.is_empty())
     }
 
-    fn report(&self, claim: &Claim, usage: &AgentUsage) -> Report {
+    fn report(&self, claim: &ExecutorClaim, usage: &AgentUsage) -> ExecutorReport {
         let talk = &self.talk;
         let agent = AgentReport {
             name: self.executor.clone(),
@@ -177,14 +185,14 @@ impl Conversation {
             model: self.model(),
         };
         let (state, signal, error) = match claim {
-            Claim::Success => (ReportedState::Completed, FinalSignal::Success, None),
-            Claim::Failure { code, message } => {
+            ExecutorClaim::Success => (ReportedState::Completed, FinalSignal::Success, None),
+            ExecutorClaim::Failure { code, message } => {
                 (ReportedState::Failed, FinalSignal::Failure, Some(ErrorReport::new(code.as_str(), message)))
             }
         };
         let omitted = talk.actions_omitted;
         let omitted = (omitted > 0).then(|| format!("{omitted} more tool calls are not listed"));
-        Report {
+        ExecutorReport {
             final_signal: Some(signal),
             summary: self.summary(),
             actions: talk.actions.clone(),
@@ -196,7 +204,7 @@ impl Conversation {
                 tokens_output: usage.output,
                 ..CostReport::default()
             }),
-            ..Report::new(state, agent)
+            ..ExecutorReport::new(state, agent)
         }
     }
 }

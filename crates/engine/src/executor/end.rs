@@ -8,7 +8,7 @@ use contract::domain::time::{Timestamp, human_duration};
 use contract::secrets::Hidden;
 
 use super::failure;
-use crate::pipeline::l7_delegate::Claim;
+use crate::pipeline::l7_delegate::ExecutorClaim;
 use crate::supervisor::{InForce, NOT_LISTED};
 
 /// Denied hosts that a failure names.
@@ -27,7 +27,7 @@ pub(crate) enum Stopped {
 
 /// How a child ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct ChildEnd {
     pub(crate) exit_code: Option<i32>,
     pub(crate) signal: Option<i32>,
     /// It could not be started, or its supervisor was lost.
@@ -51,7 +51,7 @@ pub(crate) struct Ended {
     pub(crate) network: Vec<Visit>,
 }
 
-impl Ended {
+impl ChildEnd {
     /// The exit code or the signal in words.
     pub(crate) fn how(&self) -> String {
         match (self.exit_code, self.signal) {
@@ -121,7 +121,7 @@ fn named(visits: &[&Visit], told: impl Fn(&Visit) -> String) -> Option<String> {
 }
 
 /// The failure that follows from how the child ended, whatever it claims itself.
-pub(crate) fn forced_failure(ended: &Ended, timeout: Duration) -> Option<Claim> {
+pub(crate) fn forced_failure(ended: &ChildEnd, timeout: Duration) -> Option<ExecutorClaim> {
     if let Some(why) = &ended.no_snapshot {
         return Some(failure("E_ROLLBACK_FAILED", why.clone()));
     }
@@ -149,15 +149,15 @@ pub(crate) fn forced_failure(ended: &Ended, timeout: Duration) -> Option<Claim> 
 }
 
 /// The same claim, or that a failure comes from the sandbox. An executor that names another reason knows better.
-pub(crate) fn with_denial(claim: Claim, ended: &Ended) -> Claim {
+pub(crate) fn with_denial(claim: ExecutorClaim, ended: &ChildEnd) -> ExecutorClaim {
     let claim = match (claim, ended.unreached()) {
-        (Claim::Failure { code, message }, Some(unreached)) => {
-            Claim::Failure { code, message: format!("{message}; {unreached}") }
+        (ExecutorClaim::Failure { code, message }, Some(unreached)) => {
+            ExecutorClaim::Failure { code, message: format!("{message}; {unreached}") }
         }
         (claim, _) => claim,
     };
     match (claim, &ended.denied) {
-        (Claim::Failure { code, message }, Some(denied))
+        (ExecutorClaim::Failure { code, message }, Some(denied))
             if matches!(code, Code::ProcessCrash | Code::Unknown) =>
         {
             failure("E_PERMISSION_DENIED", format!("{message}; {denied}"))
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_newest_numbers_of_a_destination_replace_the_older_ones() {
-        let mut ended = Ended::default();
+        let mut ended = ChildEnd::default();
         for (to, verdict, connections) in
             [("a:1", Verdict::Allowed, 1), ("a:1", Verdict::Denied, 1), ("a:1", Verdict::Allowed, 7)]
         {
@@ -190,7 +190,7 @@ mod tests {
     fn a_secret_in_the_name_of_a_host_is_not_kept() {
         let mut hidden = Hidden::default();
         hidden.add("Correct-Horse-7");
-        let mut ended = Ended::default();
+        let mut ended = ChildEnd::default();
         let reason = Some("a request to `correct-horse-7.test:80`".to_owned());
         ended.note_visit(&Visit { reason, ..visit("correct-horse-7.test:80", Verdict::Denied, 1) }, &hidden);
         assert!(!format!("{:?}", ended.network).contains("horse"), "{:?}", ended.network);
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_failure_after_a_denied_host_is_a_denial_that_names_it() {
-        let mut ended = Ended::default();
+        let mut ended = ChildEnd::default();
         ended.note_denied(None);
         assert_eq!(ended.denied, None);
         let hidden = Hidden::default();
@@ -212,12 +212,12 @@ mod tests {
         assert_eq!(ended.denied.as_deref(), Some(expected));
         let claim = with_denial(failure("E_PROCESS_CRASH", "exit 1"), &ended);
         assert_eq!(claim, failure("E_PERMISSION_DENIED", format!("exit 1; {expected}")));
-        assert_eq!(with_denial(Claim::Success, &ended), Claim::Success);
+        assert_eq!(with_denial(ExecutorClaim::Success, &ended), ExecutorClaim::Success);
     }
 
     #[test]
     fn a_failure_after_a_host_that_leads_elsewhere_or_nowhere_says_why() {
-        let mut ended = Ended::default();
+        let mut ended = ChildEnd::default();
         let hidden = Hidden::default();
         let because = |reason: &str, visit| Visit { reason: Some(reason.to_owned()), ..visit };
         ended.note_visit(&because("it leads to 127.0.1.1", visit("vm:80", Verdict::Denied, 1)), &hidden);

@@ -6,13 +6,13 @@ use contract::domain::reason::Warning;
 use contract::domain::report::CostReport;
 
 use super::conversation::AgentUsage;
-use super::{Ended, Line, Reader, Returned, Wishes};
+use super::{ChildEnd, OutputLine, Reader, Returned, Wishes};
 
 /// Reads as the other reader does, and adds that nothing was spent where it says nothing about it.
 pub(crate) struct Free(pub(crate) Box<dyn Reader>);
 
 impl Reader for Free {
-    fn line(&mut self, line: Line<'_>) -> Vec<Body> {
+    fn line(&mut self, line: OutputLine<'_>) -> Vec<Body> {
         self.0.line(line)
     }
 
@@ -32,7 +32,7 @@ impl Reader for Free {
         self.0.seen(digest);
     }
 
-    fn end(&mut self, ended: &Ended) -> Returned {
+    fn end(&mut self, ended: &ChildEnd) -> Returned {
         let mut returned = self.0.end(ended);
         let report = returned.claims.report.as_mut().filter(|report| report.cost.is_none());
         if let Some(report) = report {

@@ -6,10 +6,10 @@ use contract::domain::attempt::{Attempt, AttemptState};
 use contract::domain::check::first_failed;
 use contract::domain::limits::BRIEF_BYTES_MAX;
 
-use super::Work;
+use super::AttemptWork;
 
 /// The instructions of one attempt.
-pub(super) fn of(work: &Work<'_>) -> String {
+pub(super) fn of(work: &AttemptWork<'_>) -> String {
     match (work.resume, work.before) {
         (Some(_), Some(before)) => again(before),
         (Some(_) | None, _) => whole(work),
@@ -17,12 +17,12 @@ pub(super) fn of(work: &Work<'_>) -> String {
 }
 
 /// The submitted TASK, where there is one.
-pub(super) fn submitted(work: &Work<'_>) -> Option<Task> {
+pub(super) fn submitted(work: &AttemptWork<'_>) -> Option<Task> {
     serde_json::from_value(work.spec().aop.clone()?).ok()
 }
 
 /// The whole task. The brief says what may be changed, what is checked, and what earlier attempts came to.
-pub(super) fn whole(work: &Work<'_>) -> String {
+pub(super) fn whole(work: &AttemptWork<'_>) -> String {
     let spec = work.spec();
     let asked = match submitted(work) {
         Some(task) => plain(&v1::prompt(&task)),

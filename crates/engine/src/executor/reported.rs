@@ -107,7 +107,7 @@ pub(crate) fn progress_of(body: &Body, hidden: &Hidden) -> Option<ProgressUpdate
 
 /// Cost, tokens, model and summary of an attempt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Reported {
+pub(crate) struct ResponseReport {
     pub(crate) cost: Option<MicroUsd>,
     pub(crate) tokens: Option<i64>,
     /// The same tokens by their kinds.
@@ -121,7 +121,7 @@ pub(crate) struct Reported {
     pub(crate) retry_after_ms: Option<u64>,
 }
 
-impl Reported {
+impl ResponseReport {
     pub(crate) fn of(response: &Response, hidden: &Hidden) -> Self {
         let cached = |t: &CostTracking| t.extensions.as_ref()?.get(CACHED_EXTENSION)?.as_u64();
         let usage = response.cost_tracking.as_ref().map(|tracking| AgentUsage {

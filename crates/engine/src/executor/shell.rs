@@ -7,16 +7,17 @@ use contract::aop::event::Body;
 use contract::plan::{CommandUse, PromptUse};
 
 use super::{
-    Configured, Ended, Executor, Line, Prepared, Reader, Returned, Stdout, Work, command_line, failure,
+    AttemptWork, ChildEnd, Configured, Executor, OutputLine, PreparedChild, Reader, Returned, Stdout,
+    command_line, failure,
 };
-use crate::pipeline::l7_delegate::Claim;
+use crate::pipeline::l7_delegate::ExecutorClaim;
 use crate::supervisor::Stdin;
 
-pub(super) struct Shell {
+pub(super) struct ShellExecutor {
     pub(super) own: Configured,
 }
 
-impl Executor for Shell {
+impl Executor for ShellExecutor {
     fn configured(&self) -> &Configured {
         &self.own
     }
@@ -33,8 +34,8 @@ impl Executor for Shell {
         Duration::ZERO
     }
 
-    fn prepare(&self, work: &Work<'_>) -> Prepared {
-        Prepared {
+    fn prepare(&self, work: &AttemptWork<'_>) -> PreparedChild {
+        PreparedChild {
             argv: command_line(work.command, work.spec().shell),
             env: BTreeMap::new(),
             stdin: Stdin::Closed,
@@ -49,12 +50,16 @@ impl Executor for Shell {
 struct Silent;
 
 impl Reader for Silent {
-    fn line(&mut self, _: Line<'_>) -> Vec<Body> {
+    fn line(&mut self, _: OutputLine<'_>) -> Vec<Body> {
         Vec::new()
     }
 
-    fn end(&mut self, ended: &Ended) -> Returned {
+    fn end(&mut self, ended: &ChildEnd) -> Returned {
         let is_good = ended.exit_code == Some(0);
-        Returned::plain(if is_good { Claim::Success } else { failure("E_PROCESS_CRASH", ended.how()) })
+        Returned::plain(if is_good {
+            ExecutorClaim::Success
+        } else {
+            failure("E_PROCESS_CRASH", ended.how())
+        })
     }
 }

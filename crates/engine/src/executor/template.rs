@@ -9,10 +9,10 @@ use contract::plan::{CommandUse, PromptUse};
 use super::configured::Configured;
 use super::prompt;
 use super::text_answer::TextAnswer;
-use super::{Executor, Prepared, Stdout, Work};
+use super::{AttemptWork, Executor, PreparedChild, Stdout};
 use crate::supervisor::Stdin;
 
-pub(super) struct Template {
+pub(super) struct TemplateExecutor {
     pub(super) own: Configured,
 }
 
@@ -30,7 +30,7 @@ pub const PLACEHOLDERS: &[(&str, &str)] = &[
     ("{session}", "a name for the conversation, the same in every attempt of the task"),
 ];
 
-impl Executor for Template {
+impl Executor for TemplateExecutor {
     fn configured(&self) -> &Configured {
         &self.own
     }
@@ -51,7 +51,7 @@ impl Executor for Template {
         RETRY_AFTER_MAX
     }
 
-    fn prepare(&self, work: &Work<'_>) -> Prepared {
+    fn prepare(&self, work: &AttemptWork<'_>) -> PreparedChild {
         let prompt = prompt::whole(work);
         let task_id = work.task.id.to_string();
         // The prompt is last: it may contain what looks like a placeholder.
@@ -67,7 +67,7 @@ impl Executor for Template {
         let filled =
             |word: &String| values.iter().fold(word.clone(), |word, (name, value)| word.replace(name, value));
         let is_argument = self.own.command.iter().any(|word| word.contains(PROMPT));
-        Prepared {
+        PreparedChild {
             argv: self.own.command.iter().map(filled).collect(),
             env: BTreeMap::new(),
             stdin: if is_argument { Stdin::Closed } else { Stdin::Bytes(prompt.clone().into_bytes()) },

@@ -5,10 +5,10 @@ use super::*;
 use crate::pipeline::samples::{now, run_of, task};
 
 /// What the task's executor makes of a second attempt.
-pub(crate) fn prepared(spec: PlanTask) -> Prepared {
+pub(crate) fn prepared(spec: PlanTask) -> PreparedChild {
     let (run, subject) = (run_of(vec![spec.clone()]), task(1, spec.clone()));
     let executors = Executors::built_in();
-    executors.find(&spec.executor).unwrap().prepare(&Work {
+    executors.find(&spec.executor).unwrap().prepare(&AttemptWork {
         run: &run,
         workspace: "/",
         task: &subject,
@@ -27,8 +27,8 @@ pub(crate) fn prepared(spec: PlanTask) -> Prepared {
     })
 }
 
-pub(crate) fn ended(exit_code: i32) -> Ended {
-    Ended { exit_code: Some(exit_code), ..Ended::default() }
+pub(crate) fn ended(exit_code: i32) -> ChildEnd {
+    ChildEnd { exit_code: Some(exit_code), ..ChildEnd::default() }
 }
 
 #[test]
@@ -66,15 +66,15 @@ fn an_aop_executor_answers_once_and_for_its_own_task() {
     let executor = ExecutorName::aop_stdio();
     let spec = PlanTask { executor, prompt: Some("Do it".to_owned()), ..PlanTask::minimal("a") };
     let claim = |answers: &dyn Fn(&contract::json::Value) -> Vec<contract::json::Value>, exit_code| {
-        let Prepared { stdin, mut reader, .. } = prepared(spec.clone());
+        let PreparedChild { stdin, mut reader, .. } = prepared(spec.clone());
         let Stdin::Bytes(bytes) = stdin else { panic!("no input") };
         let sent: contract::json::Value = serde_json::from_slice(&bytes).unwrap();
         for answer in answers(&response(&sent)) {
-            reader.line(Line::Whole(answer.to_string().as_bytes()));
+            reader.line(OutputLine::Whole(answer.to_string().as_bytes()));
         }
         reader.end(&ended(exit_code)).claim
     };
-    assert_eq!(claim(&|right| vec![right.clone()], 1), Claim::Success);
+    assert_eq!(claim(&|right| vec![right.clone()], 1), ExecutorClaim::Success);
     let twice = claim(&|right| vec![right.clone(), right.clone()], 0);
     assert_eq!(twice, failure("E_MALFORMED_RESPONSE", "the RESPONSE is a second RESPONSE"));
     let other = |right: &contract::json::Value| {
@@ -105,11 +105,11 @@ fn response(task: &contract::json::Value) -> contract::json::Value {
 fn lines_are_found_in_any_pieces() {
     let whole = b"one\n\ntwo\r\nlast";
     for size in 1..=whole.len() {
-        let mut lines = Lines::default();
+        let mut lines = LineBuffer::default();
         let mut seen = Vec::new();
-        let mut each = |line: Line<'_>| match line {
-            Line::Whole(line) => seen.push(line.to_vec()),
-            Line::TooLong => panic!("nothing here is long"),
+        let mut each = |line: OutputLine<'_>| match line {
+            OutputLine::Whole(line) => seen.push(line.to_vec()),
+            OutputLine::TooLong => panic!("nothing here is long"),
         };
         whole.chunks(size).for_each(|piece| lines.push(piece, &mut each));
         lines.finish(&mut each);
@@ -119,11 +119,11 @@ fn lines_are_found_in_any_pieces() {
 
 #[test]
 fn a_line_beyond_the_limit_is_dropped_and_the_next_one_is_read() {
-    let mut lines = Lines::default();
+    let mut lines = LineBuffer::default();
     let mut seen = Vec::new();
     let long = vec![b'x'; contract::domain::limits::LINE_BYTES_MAX];
     for piece in [&long[..], b"xx", b"x\nshort\n"] {
-        lines.push(piece, |line| seen.push(matches!(line, Line::TooLong)));
+        lines.push(piece, |line| seen.push(matches!(line, OutputLine::TooLong)));
     }
     assert_eq!(seen, [true, false]);
 }
@@ -132,9 +132,9 @@ fn a_line_beyond_the_limit_is_dropped_and_the_next_one_is_read() {
 fn no_executor_can_claim_success_for_a_child_that_was_ended() {
     let timeout = Duration::from_secs(90);
     assert_eq!(forced_failure(&ended(0), timeout), None);
-    let stopped = Ended { stopped: Some(Stopped::Timeout), ..ended(0) };
+    let stopped = ChildEnd { stopped: Some(Stopped::Timeout), ..ended(0) };
     assert_eq!(forced_failure(&stopped, timeout), Some(failure("E_TIMEOUT", "took longer than 1m30s")));
-    let survivors = Ended { survivors: 2, ..ended(0) };
+    let survivors = ChildEnd { survivors: 2, ..ended(0) };
     assert_eq!(
         forced_failure(&survivors, timeout),
         Some(failure("E_PROCESS_CRASH", "2 processes could not be ended"))

@@ -3,7 +3,7 @@
 
 use contract::aop::event::Body;
 use contract::aop::response::{ErrorDetails, Response};
-use contract::aop::v1::{Reply, lift_response};
+use contract::aop::v1::{V1Reply, lift_response};
 use contract::domain::attempt::Limited;
 use contract::domain::limits::LOG_TAIL_BYTES_MAX;
 use contract::domain::report::{FinalSignal, ReportedState};
@@ -14,8 +14,8 @@ use contract::secrets::Hidden;
 use super::configured::Configured;
 use super::error_tail::{ErrorTail, last_line};
 use super::trouble::Trouble;
-use super::{Ended, Line, Reader, Returned, Work, failure, prompt};
-use crate::pipeline::l7_delegate::Claim;
+use super::{AttemptWork, ChildEnd, OutputLine, Reader, Returned, failure, prompt};
+use crate::pipeline::l7_delegate::ExecutorClaim;
 
 pub(super) struct TextAnswer {
     text: Vec<u8>,
@@ -32,7 +32,7 @@ pub(super) struct TextAnswer {
 }
 
 impl TextAnswer {
-    pub(super) fn new(work: &Work<'_>, own: &Configured) -> Self {
+    pub(super) fn new(work: &AttemptWork<'_>, own: &Configured) -> Self {
         let submitted = prompt::submitted(work);
         let ids = submitted.map(|task| (task.session.session_id, task.task.task_id));
         let (session_id, task_id) =
@@ -53,8 +53,8 @@ impl TextAnswer {
 }
 
 impl Reader for TextAnswer {
-    fn line(&mut self, line: Line<'_>) -> Vec<Body> {
-        if let Line::Whole(line) = line {
+    fn line(&mut self, line: OutputLine<'_>) -> Vec<Body> {
+        if let OutputLine::Whole(line) = line {
             self.text.extend_from_slice(line);
             self.text.push(b'\n');
             // Its end is what counts.
@@ -68,9 +68,9 @@ impl Reader for TextAnswer {
         self.errors.push(bytes);
     }
 
-    fn end(&mut self, ended: &Ended) -> Returned {
+    fn end(&mut self, ended: &ChildEnd) -> Returned {
         let text = String::from_utf8_lossy(&self.text).into_owned();
-        let reply = Reply {
+        let reply = V1Reply {
             session_id: self.session_id.clone(),
             task_id: self.task_id.clone(),
             agent_name: self.executor.clone(),
@@ -89,7 +89,7 @@ impl Reader for TextAnswer {
         };
         let status = &mut response.task_status;
         match &claim {
-            Claim::Success => {
+            ExecutorClaim::Success => {
                 (status.state, status.final_signal) = (ReportedState::Completed, Some(signal));
                 response.error_details = None;
                 if let (FinalSignal::PartialSuccess, Some(summary)) =
@@ -98,7 +98,7 @@ impl Reader for TextAnswer {
                     summary.warnings.extend(doubts.into_iter().map(|doubt| doubt.message));
                 }
             }
-            Claim::Failure { code, message } => {
+            ExecutorClaim::Failure { code, message } => {
                 (status.state, status.final_signal) = (ReportedState::Failed, Some(FinalSignal::Failure));
                 response.error_details = Some(ErrorDetails {
                     error_code: code.to_string(),
@@ -116,7 +116,7 @@ impl Reader for TextAnswer {
 
 impl TextAnswer {
     /// What a program claims that ended well, by its closing word and the pattern that is configured.
-    fn closed(&self, text: &str, lifted: &Response) -> Claim {
+    fn closed(&self, text: &str, lifted: &Response) -> ExecutorClaim {
         let is_silent = text.trim().is_empty();
         if lifted.task_status.state == ReportedState::Failed && !is_silent {
             return failure("E_UNKNOWN", "it reported failure");
@@ -126,12 +126,12 @@ impl TextAnswer {
                 failure("E_UNKNOWN", format!("its output does not match `{pattern}`"))
             }
             None if is_silent && self.is_v1 => failure("E_MALFORMED_RESPONSE", "it printed nothing"),
-            Some(_) | None => Claim::Success,
+            Some(_) | None => ExecutorClaim::Success,
         }
     }
 
     /// Why the program failed: what its model's provider refused, where it says so, and else how it ended.
-    fn failed(&self, ended: &Ended, text: &str) -> (Claim, Option<Limited>) {
+    fn failed(&self, ended: &ChildEnd, text: &str) -> (ExecutorClaim, Option<Limited>) {
         let how = ended.how();
         let printed = self.errors.last_line();
         let said = printed.clone().or_else(|| last_line(text)).filter(|_| !self.is_model_free);

@@ -9,11 +9,11 @@ use contract::domain::id::{Attempt, Id};
 use contract::domain::limits;
 
 use crate::launcher::{self, Answered, Launcher, with_causes};
-use crate::supervisor::{Exit, LaunchSpec, Marker, Stdin};
+use crate::supervisor::{LaunchSpec, Marker, ProcessExit, Stdin};
 
 /// Why git did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum GitError {
     #[error("the workspace is not a git repository; `git init` and `git commit` make it one")]
     NoRepository,
     #[error("the workspace must be the top directory of its git repository, {0}")]
@@ -92,17 +92,17 @@ impl<'g> Repo<'g> {
     }
 
     /// The repository of a workspace, with its owner's configuration. Its filters do not run.
-    pub(crate) fn workspace(runner: &'g Runner<'g>, directory: &Path) -> Result<Self, Fault> {
+    pub(crate) fn workspace(runner: &'g Runner<'g>, directory: &Path) -> Result<Self, GitError> {
         let repo = Self::none(runner, directory);
-        let top = repo.line(&["rev-parse", "--show-toplevel"]).map_err(|_| Fault::NoRepository)?;
+        let top = repo.line(&["rev-parse", "--show-toplevel"]).map_err(|_| GitError::NoRepository)?;
         if std::fs::canonicalize(&top).ok() != std::fs::canonicalize(directory).ok() {
-            return Err(Fault::NotTop(top));
+            return Err(GitError::NotTop(top));
         }
         Self::around(runner, directory)
     }
 
     /// The repository that a directory is in. Its filters do not run.
-    pub(crate) fn around(runner: &'g Runner<'g>, directory: &Path) -> Result<Self, Fault> {
+    pub(crate) fn around(runner: &'g Runner<'g>, directory: &Path) -> Result<Self, GitError> {
         let mut repo = Self::none(runner, directory);
         // It fails where there is none.
         let filters = repo.ask(&["config", "--name-only", "-z", "--get-regexp", r"^filter\."]);
@@ -129,7 +129,7 @@ impl<'g> Repo<'g> {
     }
 
     /// What git printed.
-    pub(crate) fn ask(&self, words: &[&str]) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn ask(&self, words: &[&str]) -> Result<Vec<u8>, GitError> {
         self.ask_with(words, &[], Stdin::Closed)
     }
 
@@ -139,30 +139,35 @@ impl<'g> Repo<'g> {
         words: &[&str],
         more: &[(&str, &str)],
         stdin: Stdin,
-    ) -> Result<Vec<u8>, Fault> {
+    ) -> Result<Vec<u8>, GitError> {
         let answered = self.run(words, more, stdin)?;
         match answered.exit {
-            Exit::Code(0) => Ok(answered.printed),
-            Exit::Code(_) | Exit::Signal(_) => Err(complaint(words, &answered)),
+            ProcessExit::Code(0) => Ok(answered.printed),
+            ProcessExit::Code(_) | ProcessExit::Signal(_) => Err(complaint(words, &answered)),
         }
     }
 
     /// The one line that git printed.
-    pub(crate) fn line(&self, words: &[&str]) -> Result<String, Fault> {
+    pub(crate) fn line(&self, words: &[&str]) -> Result<String, GitError> {
         text(&self.ask(words)?).map(|text| text.trim_end_matches('\n').to_owned())
     }
 
     /// Whether git ended with 0. Any other end than 0 and 1 is an error.
-    pub(crate) fn says(&self, words: &[&str]) -> Result<bool, Fault> {
+    pub(crate) fn says(&self, words: &[&str]) -> Result<bool, GitError> {
         let answered = self.run(words, &[], Stdin::Closed)?;
         match answered.exit {
-            Exit::Code(0) => Ok(true),
-            Exit::Code(1) => Ok(false),
-            Exit::Code(_) | Exit::Signal(_) => Err(complaint(words, &answered)),
+            ProcessExit::Code(0) => Ok(true),
+            ProcessExit::Code(1) => Ok(false),
+            ProcessExit::Code(_) | ProcessExit::Signal(_) => Err(complaint(words, &answered)),
         }
     }
 
-    pub(crate) fn run(&self, words: &[&str], more: &[(&str, &str)], stdin: Stdin) -> Result<Answered, Fault> {
+    pub(crate) fn run(
+        &self,
+        words: &[&str],
+        more: &[(&str, &str)],
+        stdin: Stdin,
+    ) -> Result<Answered, GitError> {
         let settings = UNTOUCHED.iter().copied().chain(self.settings.iter().map(String::as_str));
         let argv = ["git"].into_iter().chain(settings.flat_map(|setting| ["-c", setting]));
         let argv = argv.chain(words.iter().copied()).map(OsString::from).collect();
@@ -177,48 +182,48 @@ impl<'g> Repo<'g> {
         spec.env.extend(self.places.iter().map(|(name, value)| (OsString::from(name), value.clone())));
         spec.stdin = stdin;
         launcher::ask(runner.launcher, spec, limits::WORKTREE_GIT_TIMEOUT)
-            .map_err(|error| Fault::Failed(format!("git {}: {}", words[0], with_causes(&error))))
+            .map_err(|error| GitError::Failed(format!("git {}: {}", words[0], with_causes(&error))))
     }
 
     /// Looks at every file, so that those that were only touched do not count as changed. Waits a while for another git that
     /// holds the list of files.
-    pub(crate) fn refresh(&self) -> Result<(), Fault> {
+    pub(crate) fn refresh(&self) -> Result<(), GitError> {
         let words = ["update-index", "-q", "--refresh"];
         for _ in 0..LOCK_TRIES {
             let answered = self.run(&words, &[], Stdin::Closed)?;
             match answered.exit {
                 // It ends with 1 if files differ.
-                Exit::Code(0 | 1) => return Ok(()),
+                ProcessExit::Code(0 | 1) => return Ok(()),
                 // It prints nothing if the index is locked.
-                Exit::Code(128) if is_locked(&answered.complaint) || answered.complaint.is_empty() => {
+                ProcessExit::Code(128) if is_locked(&answered.complaint) || answered.complaint.is_empty() => {
                     self.runner.launcher.pause(limits::HINDRANCE_POLL);
                 }
-                Exit::Code(_) | Exit::Signal(_) => return Err(complaint(&words, &answered)),
+                ProcessExit::Code(_) | ProcessExit::Signal(_) => return Err(complaint(&words, &answered)),
             }
         }
-        Err(Fault::Failed("git update-index: another git process holds index.lock".to_owned()))
+        Err(GitError::Failed("git update-index: another git process holds index.lock".to_owned()))
     }
 
     /// The same as `ask`, for a command that needs a lock which another git may hold for a moment.
-    pub(crate) fn ask_patiently(&self, words: &[&str]) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn ask_patiently(&self, words: &[&str]) -> Result<Vec<u8>, GitError> {
         for _ in 1..LOCK_TRIES {
             let answered = self.run(words, &[], Stdin::Closed)?;
             match answered.exit {
-                Exit::Code(0) => return Ok(answered.printed),
-                Exit::Code(_) if is_locked(&answered.complaint) => {
+                ProcessExit::Code(0) => return Ok(answered.printed),
+                ProcessExit::Code(_) if is_locked(&answered.complaint) => {
                     self.runner.launcher.pause(limits::HINDRANCE_POLL);
                 }
-                Exit::Code(_) | Exit::Signal(_) => return Err(complaint(words, &answered)),
+                ProcessExit::Code(_) | ProcessExit::Signal(_) => return Err(complaint(words, &answered)),
             }
         }
         self.ask(words)
     }
 
-    pub(crate) fn is_ancestor(&self, earlier: &str, later: &str) -> Result<bool, Fault> {
+    pub(crate) fn is_ancestor(&self, earlier: &str, later: &str) -> Result<bool, GitError> {
         self.says(&["merge-base", "--is-ancestor", earlier, later])
     }
 
-    pub(crate) fn commit_of(&self, revision: &str) -> Result<String, Fault> {
+    pub(crate) fn commit_of(&self, revision: &str) -> Result<String, GitError> {
         self.line(&[
             "rev-parse",
             "--verify",
@@ -229,31 +234,31 @@ impl<'g> Repo<'g> {
     }
 
     /// The commit that an id leads to. `None` if it is something else, or unknown.
-    pub(crate) fn commit_if_any(&self, id: &str) -> Result<Option<String>, Fault> {
+    pub(crate) fn commit_if_any(&self, id: &str) -> Result<Option<String>, GitError> {
         let peeled = format!("{id}^{{commit}}");
         let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled];
         let answered = self.run(&words, &[], Stdin::Closed)?;
         match answered.exit {
-            Exit::Code(0) => Ok(Some(text(&answered.printed)?.trim_end_matches('\n').to_owned())),
-            Exit::Code(_) => Ok(None),
-            Exit::Signal(_) => Err(complaint(&words, &answered)),
+            ProcessExit::Code(0) => Ok(Some(text(&answered.printed)?.trim_end_matches('\n').to_owned())),
+            ProcessExit::Code(_) => Ok(None),
+            ProcessExit::Signal(_) => Err(complaint(&words, &answered)),
         }
     }
 
-    pub(crate) fn tree_of(&self, revision: &str) -> Result<String, Fault> {
+    pub(crate) fn tree_of(&self, revision: &str) -> Result<String, GitError> {
         self.line(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{revision}^{{tree}}")])
     }
 
-    pub(crate) fn names(&self, words: &[&str]) -> Result<Vec<String>, Fault> {
+    pub(crate) fn names(&self, words: &[&str]) -> Result<Vec<String>, GitError> {
         names(&self.ask(words)?)
     }
 }
 
-fn complaint(words: &[&str], answered: &Answered) -> Fault {
+fn complaint(words: &[&str], answered: &Answered) -> GitError {
     let said = String::from_utf8_lossy(&answered.complaint);
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).take(4).collect();
     let said = if lines.is_empty() { "failed".to_owned() } else { lines.join(" ") };
-    Fault::Failed(format!("git {}: {said}", words[0]))
+    GitError::Failed(format!("git {}: {said}", words[0]))
 }
 
 /// Copies a list of files with its time: git compares that with the times of files to know which may have changed since.
@@ -268,12 +273,12 @@ fn is_locked(complaint: &[u8]) -> bool {
     said.contains("Unable to create") && said.contains(".lock': File exists")
 }
 
-fn text(bytes: &[u8]) -> Result<String, Fault> {
-    String::from_utf8(bytes.to_vec()).map_err(|_| Fault::NotText)
+fn text(bytes: &[u8]) -> Result<String, GitError> {
+    String::from_utf8(bytes.to_vec()).map_err(|_| GitError::NotText)
 }
 
 /// Names that end with NUL each.
-pub(crate) fn names(bytes: &[u8]) -> Result<Vec<String>, Fault> {
+pub(crate) fn names(bytes: &[u8]) -> Result<Vec<String>, GitError> {
     let names = bytes.split(|byte| *byte == 0).filter(|name| !name.is_empty());
     // A name that is not UTF-8 is shown with its bytes.
     Ok(names.map(contract::domain::rollback::text).collect())

@@ -15,7 +15,7 @@ use contract::digest;
 use contract::domain::limits;
 
 use super::walk::nanoseconds;
-use super::{Content, Entry, Index, Last, Look, Rules, Stat, Stored};
+use super::{EntryContent, IgnoreRules, Index, IndexEntry, Last, Look, Stat, StoredIndex};
 
 const MAGIC: &[u8] = b"writ-index 2\n";
 const CHECKSUM_BYTES: usize = 32;
@@ -34,7 +34,7 @@ impl Index {
             && fs::hard_link(self.current(root).expect("BUG: there is a directory"), &base).is_ok()
         {
             // The index is the look unless another process has looked since.
-            if Stored::at(&base) == Some(stored) {
+            if StoredIndex::at(&base) == Some(stored) {
                 return Ok(());
             }
             fs::remove_file(&base)?;
@@ -43,7 +43,7 @@ impl Index {
     }
 
     /// The file that was loaded or saved last, if it matches this look.
-    fn stored(&self, root: &Path, look: &Look) -> Option<Stored> {
+    fn stored(&self, root: &Path, look: &Look) -> Option<StoredIndex> {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let last = last.as_ref().filter(|last| last.root == root)?;
         last.look.shows_the_same(look).then_some(last.stored)
@@ -64,7 +64,7 @@ impl Index {
 
     pub(super) fn load(&self, root: &Path) -> Option<Look> {
         let path = self.current(root)?;
-        let stored = Stored::at(&path)?;
+        let stored = StoredIndex::at(&path)?;
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(last) = last.as_ref().filter(|last| last.root == root && last.stored == stored) {
             return Some(last.look.clone());
@@ -155,7 +155,7 @@ fn private() -> OpenOptions {
     options
 }
 
-impl Stored {
+impl StoredIndex {
     pub(super) fn of(meta: &fs::Metadata) -> Self {
         let modified = (meta.mtime(), meta.mtime_nsec());
         Self { device: meta.dev(), inode: meta.ino(), size: meta.size(), modified }
@@ -166,13 +166,13 @@ impl Stored {
     }
 }
 
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<Stored> {
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<StoredIndex> {
     let mut fresh = path.as_os_str().to_owned();
     fresh.push(format!(".{}.tmp", std::process::id()));
     let fresh = PathBuf::from(fresh);
     let write = |mut file: fs::File| {
         file.write_all(bytes)?;
-        Ok(Stored::of(&file.metadata()?))
+        Ok(StoredIndex::of(&file.metadata()?))
     };
     let written = private().truncate(true).open(&fresh).and_then(write);
     let replaced = written.and_then(|stored| fs::rename(&fresh, path).map(|()| stored));
@@ -225,7 +225,7 @@ fn put_bytes(bytes: &mut Vec<u8>, text: &[u8]) {
     bytes.extend_from_slice(text);
 }
 
-fn put_entry(bytes: &mut Vec<u8>, entry: &Entry) {
+fn put_entry(bytes: &mut Vec<u8>, entry: &IndexEntry) {
     put_bytes(bytes, &entry.name);
     let Stat { device, inode, size, modified, changed, mode } = entry.stat;
     for number in [device, inode, size] {
@@ -237,10 +237,10 @@ fn put_entry(bytes: &mut Vec<u8>, entry: &Entry) {
     }
     bytes.extend_from_slice(&mode.to_le_bytes());
     let (tag, digest) = match &entry.content {
-        Content::Digest(raw) => (0, &raw[..]),
-        Content::Special => (1, &[][..]),
-        Content::Unread => (2, &[][..]),
-        Content::Directory => (3, &[][..]),
+        EntryContent::Digest(raw) => (0, &raw[..]),
+        EntryContent::Special => (1, &[][..]),
+        EntryContent::Unread => (2, &[][..]),
+        EntryContent::Directory => (3, &[][..]),
     };
     bytes.push(tag | if entry.is_racy { 4 } else { 0 });
     bytes.extend_from_slice(digest);
@@ -271,7 +271,7 @@ impl<'b> Reader<'b> {
 
     fn look(&mut self) -> Option<Look> {
         let (above, inside) = (self.count()?, self.count()?);
-        let mut rules = Rules::default();
+        let mut rules = IgnoreRules::default();
         for _ in 0..above {
             rules.above.push((self.bytes()?.to_vec(), self.bytes()?.to_vec()));
         }
@@ -291,7 +291,7 @@ impl<'b> Reader<'b> {
         Some(Look { directories: Arc::new(directories), rules, ..Look::default() })
     }
 
-    fn entry(&mut self) -> Option<Entry> {
+    fn entry(&mut self) -> Option<IndexEntry> {
         let name = self.bytes()?.into();
         let stat = Stat {
             device: u64::from_le_bytes(self.array()?),
@@ -303,11 +303,11 @@ impl<'b> Reader<'b> {
         };
         let [flags] = self.array()?;
         let content = match flags & 3 {
-            0 => Content::Digest(self.array()?),
-            1 => Content::Special,
-            2 => Content::Unread,
-            _ => Content::Directory,
+            0 => EntryContent::Digest(self.array()?),
+            1 => EntryContent::Special,
+            2 => EntryContent::Unread,
+            _ => EntryContent::Directory,
         };
-        Some(Entry { name, stat, content, is_racy: flags & 4 != 0 })
+        Some(IndexEntry { name, stat, content, is_racy: flags & 4 != 0 })
     }
 }

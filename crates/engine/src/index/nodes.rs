@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use contract::domain::rollback::Node;
+use contract::domain::rollback::TreeNode;
 
-use super::{Content, Entry, Look, Stat, joined, walk};
+use super::{EntryContent, IndexEntry, Look, Stat, joined, walk};
 
 /// Permissions, with the set-id and sticky bits.
 const MODE_BITS: u32 = 0o7777;
 
 /// What the kept form of a look does not say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct FreshLook {
     /// The directories that were read, with their modes.
     pub(super) directories: Vec<(Vec<u8>, u32)>,
     /// The own directories of git repositories.
@@ -25,12 +25,12 @@ pub(super) struct Seen {
 impl Look {
     /// Everything that was seen, directories included, with the stat data of what is not a directory. Without git's own
     /// directories: what is in them belongs together, and only git knows how.
-    pub(crate) fn nodes(&self) -> impl Iterator<Item = (Vec<u8>, Node, Stat)> {
-        let mode = |mode: u32| Node::Directory { mode: mode & MODE_BITS };
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (Vec<u8>, TreeNode, Stat)> {
+        let mode = |mode: u32| TreeNode::Directory { mode: mode & MODE_BITS };
         let directories = self.seen.directories.iter();
         let directories = directories.map(move |(path, bits)| (path.clone(), mode(*bits), Stat::default()));
         let files = self.directories.iter().flat_map(move |(directory, entries)| {
-            let files = entries.iter().filter(|entry| entry.content != Content::Directory);
+            let files = entries.iter().filter(|entry| entry.content != EntryContent::Directory);
             files.map(move |entry| (self.real(directory, &entry.name), entry.node(), entry.stat))
         });
         directories.chain(files).filter(|(path, ..)| !is_git(path))
@@ -72,8 +72,8 @@ impl Stat {
     }
 
     /// As a file that was not read.
-    pub(crate) fn unread(&self) -> Node {
-        Node::Unread {
+    pub(crate) fn unread(&self) -> TreeNode {
+        TreeNode::Unread {
             mode: self.mode,
             size: self.size,
             inode: self.inode,
@@ -87,8 +87,8 @@ impl Stat {
         walk::nanoseconds(self.changed) / 1_000_000
     }
 
-    pub(crate) fn special(&self) -> Node {
-        Node::Special { device: self.device, inode: self.inode }
+    pub(crate) fn special(&self) -> TreeNode {
+        TreeNode::Special { device: self.device, inode: self.inode }
     }
 
     /// Permissions, with the set-id and sticky bits.
@@ -115,14 +115,16 @@ impl Stat {
     }
 }
 
-impl Entry {
-    fn node(&self) -> Node {
+impl IndexEntry {
+    fn node(&self) -> TreeNode {
         match self.content {
-            Content::Digest(digest) if self.stat.is_link() => Node::Link { digest },
-            Content::Digest(digest) => Node::File { mode: self.stat.mode(), size: self.stat.size, digest },
-            Content::Special => self.stat.special(),
-            Content::Unread => self.stat.unread(),
-            Content::Directory => Node::Directory { mode: self.stat.mode() },
+            EntryContent::Digest(digest) if self.stat.is_link() => TreeNode::Link { digest },
+            EntryContent::Digest(digest) => {
+                TreeNode::File { mode: self.stat.mode(), size: self.stat.size, digest }
+            }
+            EntryContent::Special => self.stat.special(),
+            EntryContent::Unread => self.stat.unread(),
+            EntryContent::Directory => TreeNode::Directory { mode: self.stat.mode() },
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::regular_file;
 
 /// The bytes of every ignore file, so that a later look can use the same rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Rules {
+pub struct IgnoreRules {
     /// From directories above the workspace, as far as the repository goes: the way from there to the workspace, and
     /// the file. Nearest last.
     pub(super) above: Vec<(Vec<u8>, Vec<u8>)>,
@@ -21,7 +21,7 @@ pub struct Rules {
     pub(super) inside: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
-impl Rules {
+impl IgnoreRules {
     /// The rules above the workspace, and its repository's own.
     pub(super) fn of_root(root: &Path, repository: Option<&Repository>) -> Self {
         let Some(repository) = repository else { return Self::default() };
@@ -53,10 +53,10 @@ impl Rules {
 
 /// The rules that hold in one directory: those of its own file, then of the directories above it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Chain(Option<Arc<Link>>);
+pub(super) struct Chain(Option<Arc<RuleLink>>);
 
 #[derive(Debug)]
-struct Link {
+struct RuleLink {
     file: IgnoreFile,
     /// What is put before a path of the workspace, for a file above it.
     before: Vec<u8>,
@@ -66,7 +66,7 @@ struct Link {
 }
 
 impl Chain {
-    pub(super) fn of(rules: &Rules) -> Self {
+    pub(super) fn of(rules: &IgnoreRules) -> Self {
         let mut chain = Chain::default();
         for (way, file) in &rules.above {
             let before = if way.is_empty() { Vec::new() } else { [way, &b"/"[..]].concat() };
@@ -85,7 +85,7 @@ impl Chain {
         if file.is_empty() {
             return self;
         }
-        Chain(Some(Arc::new(Link { file, before, skipped, outer: self })))
+        Chain(Some(Arc::new(RuleLink { file, before, skipped, outer: self })))
     }
 
     /// Whether a path of the workspace is ignored. The nearest file with a matching rule decides.

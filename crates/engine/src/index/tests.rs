@@ -372,10 +372,10 @@ fn a_directory_deeper_than_any_path_is_seen_by_itself() {
 }
 
 /// The files of the index with this ending, with what tells that one was replaced.
-fn stored(world: &World, ending: &str) -> Vec<Stored> {
+fn stored(world: &World, ending: &str) -> Vec<StoredIndex> {
     let entries = fs::read_dir(world.scratch.join("writ.db.index")).unwrap().flatten();
     let named = entries.filter(|entry| entry.file_name().to_string_lossy().ends_with(ending));
-    named.map(|entry| Stored::of(&entry.metadata().unwrap())).collect()
+    named.map(|entry| StoredIndex::of(&entry.metadata().unwrap())).collect()
 }
 
 #[test]

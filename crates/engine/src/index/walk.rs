@@ -17,9 +17,9 @@ use contract::domain::scope::Scope;
 
 use super::git::{Repository, Tracked};
 use super::names::kept;
-use super::nodes::Seen;
+use super::nodes::FreshLook;
 use super::rules::{self, Chain};
-use super::{Content, Entry, How, Look, Partial, Rules, Stat, joined};
+use super::{EntryContent, How, IgnoreRules, IndexEntry, Look, Partial, Stat, joined};
 use crate::regular_file;
 
 /// Time stamps have the resolution of the system's tick; some file systems count whole seconds.
@@ -31,12 +31,12 @@ struct Pending {
     path: Vec<u8>,
     chain: Chain,
     /// How it was reached.
-    part: Part,
+    part: WalkPart,
     stat: Stat,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum WalkPart {
     /// The rules decide what is looked at.
     Usual,
     /// Ignored, but something inside is looked at anyway.
@@ -48,27 +48,27 @@ enum Part {
     GitInfo,
 }
 
-struct Walk<'w> {
+struct TreeWalk<'w> {
     root: &'w Path,
     how: &'w How<'w>,
     before: &'w Look,
-    bounds: &'w Bounds<'w>,
+    bounds: &'w WalkLimits<'w>,
     deadline: Instant,
     pending: Vec<Pending>,
-    directories: BTreeMap<Vec<u8>, Vec<Entry>>,
+    directories: BTreeMap<Vec<u8>, Vec<IndexEntry>>,
     files: usize,
     read: usize,
     bytes_left: u64,
     rule_bytes_left: usize,
-    rules: Rules,
+    rules: IgnoreRules,
     repository: Option<Repository>,
     /// Read when something is ignored.
     tracked: OnceCell<Tracked>,
-    seen: Seen,
+    seen: FreshLook,
 }
 
 /// What a walk must know besides the tree.
-pub(super) struct Bounds<'b> {
+pub(super) struct WalkLimits<'b> {
     /// The time of the look in nanoseconds, by the clock of the files.
     pub(super) began: i64,
     pub(super) files_max: usize,
@@ -78,11 +78,11 @@ pub(super) struct Bounds<'b> {
     pub(super) audit: &'b [u8],
 }
 
-pub(super) fn walk(root: &Path, how: &How<'_>, before: &Look, bounds: &Bounds<'_>) -> Look {
+pub(super) fn walk(root: &Path, how: &How<'_>, before: &Look, bounds: &WalkLimits<'_>) -> Look {
     let repository = Repository::of(root);
-    let rules = how.rules.cloned().unwrap_or_else(|| Rules::of_root(root, repository.as_ref()));
+    let rules = how.rules.cloned().unwrap_or_else(|| IgnoreRules::of_root(root, repository.as_ref()));
     let chain = Chain::of(&rules);
-    let mut walk = Walk {
+    let mut walk = TreeWalk {
         root,
         how,
         before,
@@ -97,18 +97,18 @@ pub(super) fn walk(root: &Path, how: &How<'_>, before: &Look, bounds: &Bounds<'_
         rules,
         repository,
         tracked: OnceCell::new(),
-        seen: Seen::default(),
+        seen: FreshLook::default(),
     };
     walk.begin(chain);
     let partial = walk.run();
-    let Walk { directories, rules, read, seen, .. } = walk;
+    let TreeWalk { directories, rules, read, seen, .. } = walk;
     Look { directories: Arc::new(directories), rules, partial, read, seen: Arc::new(seen) }
 }
 
-impl Walk<'_> {
+impl TreeWalk<'_> {
     /// Begins at the root, or at what alone is looked at.
     fn begin(&mut self, chain: Chain) {
-        let everything = Pending { path: Vec::new(), chain, part: Part::Usual, stat: Stat::default() };
+        let everything = Pending { path: Vec::new(), chain, part: WalkPart::Usual, stat: Stat::default() };
         let is_everything = |scope: &Scope| *scope == Scope::everything();
         if !self.how.is_only || self.how.always.iter().any(is_everything) {
             self.pending.push(everything);
@@ -132,7 +132,7 @@ impl Walk<'_> {
                 self.pending.push(Pending {
                     path: path.to_vec(),
                     chain,
-                    part: Part::Always,
+                    part: WalkPart::Always,
                     stat: Stat::of(&meta),
                 });
                 continue;
@@ -153,7 +153,7 @@ impl Walk<'_> {
             self.pending.push(Pending {
                 path,
                 chain: Chain::default(),
-                part: Part::Git,
+                part: WalkPart::Git,
                 stat: Stat::default(),
             });
         }
@@ -180,10 +180,10 @@ impl Walk<'_> {
         let Ok(listing) = fs::read_dir(&here) else {
             return self.note_closed(&directory.path, directory.stat);
         };
-        if matches!(directory.part, Part::Git) && self.how.is_only {
+        if matches!(directory.part, WalkPart::Git) && self.how.is_only {
             self.seen.repositories.push(directory.path.clone());
         }
-        if !matches!(directory.part, Part::Git | Part::GitInfo) {
+        if !matches!(directory.part, WalkPart::Git | WalkPart::GitInfo) {
             if self.how.is_only && !directory.path.is_empty() && !self.is_above_audit(&directory.path) {
                 self.seen.directories.push((directory.path.clone(), directory.stat.mode));
             }
@@ -207,11 +207,11 @@ impl Walk<'_> {
             };
             if meta.is_dir() {
                 let stat = Stat::of(&meta);
-                if matches!(part, Part::Usual | Part::Always) && !self.is_above_audit(&path) {
-                    entries.push(Entry::of_directory(&kept(name), &stat));
+                if matches!(part, WalkPart::Usual | WalkPart::Always) && !self.is_above_audit(&path) {
+                    entries.push(IndexEntry::of_directory(&kept(name), &stat));
                 }
                 self.pending.push(Pending { path, chain: directory.chain.clone(), part, stat });
-            } else if part != Part::OnTheWay {
+            } else if part != WalkPart::OnTheWay {
                 let entry = self.entry(name, &here, &meta, old(known, name));
                 self.note_real(&kept_path, &entry, path);
                 entries.push(entry);
@@ -227,7 +227,7 @@ impl Walk<'_> {
         }
     }
 
-    fn add(&mut self, directory: Vec<u8>, entries: Vec<Entry>) {
+    fn add(&mut self, directory: Vec<u8>, entries: Vec<IndexEntry>) {
         let all = self.directories.entry(kept(&directory).into_owned()).or_default();
         all.extend(entries);
         all.sort_unstable_by(|one, two| one.name.cmp(&two.name));
@@ -235,13 +235,13 @@ impl Walk<'_> {
 
     /// A path that the rules ignore. Of git's own files, those that are not watched are not ignored but git's.
     fn note_ignored(&mut self, directory: &Pending, path: Vec<u8>) {
-        if self.how.is_only && matches!(directory.part, Part::Usual | Part::OnTheWay) {
+        if self.how.is_only && matches!(directory.part, WalkPart::Usual | WalkPart::OnTheWay) {
             self.seen.ignored.push(path);
         }
     }
 
     /// The path of an entry that is kept under another one.
-    fn note_real(&mut self, directory: &[u8], entry: &Entry, path: Vec<u8>) {
+    fn note_real(&mut self, directory: &[u8], entry: &IndexEntry, path: Vec<u8>) {
         let (parent, name) = split(&path);
         if self.how.is_only && (parent, name) != (directory, &*entry.name) {
             self.seen.real.insert(joined(directory, &entry.name), path);
@@ -249,37 +249,41 @@ impl Walk<'_> {
     }
 
     /// How one thing in a directory is looked at; `None` if it is not.
-    fn part(&self, directory: &Pending, name: &[u8], path: &[u8], is_directory: bool) -> Option<Part> {
+    fn part(&self, directory: &Pending, name: &[u8], path: &[u8], is_directory: bool) -> Option<WalkPart> {
         match directory.part {
-            Part::Git if is_directory && name == b"info" => Some(Part::GitInfo),
-            Part::Git => is_guarded(name).then_some(Part::Always),
-            Part::GitInfo => is_guarded(&joined(b"info", name)).then_some(Part::Always),
-            Part::Always if is_directory && name == b".git" => Some(Part::Git),
-            Part::Always => Some(Part::Always),
-            Part::Usual if is_directory && name == b".git" => Some(Part::Git),
-            Part::Usual if !directory.chain.ignores(path, is_directory) => Some(match self.wanted(path) {
-                Part::Always => Part::Always,
-                Part::Usual | Part::OnTheWay | Part::Git | Part::GitInfo => Part::Usual,
-            }),
-            Part::Usual | Part::OnTheWay => match self.wanted(path) {
+            WalkPart::Git if is_directory && name == b"info" => Some(WalkPart::GitInfo),
+            WalkPart::Git => is_guarded(name).then_some(WalkPart::Always),
+            WalkPart::GitInfo => is_guarded(&joined(b"info", name)).then_some(WalkPart::Always),
+            WalkPart::Always if is_directory && name == b".git" => Some(WalkPart::Git),
+            WalkPart::Always => Some(WalkPart::Always),
+            WalkPart::Usual if is_directory && name == b".git" => Some(WalkPart::Git),
+            WalkPart::Usual if !directory.chain.ignores(path, is_directory) => {
+                Some(match self.wanted(path) {
+                    WalkPart::Always => WalkPart::Always,
+                    WalkPart::Usual | WalkPart::OnTheWay | WalkPart::Git | WalkPart::GitInfo => {
+                        WalkPart::Usual
+                    }
+                })
+            }
+            WalkPart::Usual | WalkPart::OnTheWay => match self.wanted(path) {
                 // Git ignores nothing that it tracks.
-                Part::Usual if !self.is_tracked(path, is_directory) => None,
-                Part::Usual if !is_directory => Some(Part::Always),
-                Part::Usual => Some(Part::OnTheWay),
+                WalkPart::Usual if !self.is_tracked(path, is_directory) => None,
+                WalkPart::Usual if !is_directory => Some(WalkPart::Always),
+                WalkPart::Usual => Some(WalkPart::OnTheWay),
                 wanted => Some(wanted),
             },
         }
     }
 
     /// What the scopes that are always looked at say about a path.
-    fn wanted(&self, path: &[u8]) -> Part {
-        let mut part = Part::Usual;
+    fn wanted(&self, path: &[u8]) -> WalkPart {
+        let mut part = WalkPart::Usual;
         for scope in self.how.always {
             if has(scope.as_str().as_bytes(), path) {
-                return Part::Always;
+                return WalkPart::Always;
             }
             if has(path, scope.as_str().as_bytes()) {
-                part = Part::OnTheWay;
+                part = WalkPart::OnTheWay;
             }
         }
         part
@@ -287,7 +291,7 @@ impl Walk<'_> {
 
     fn is_never(&self, path: &[u8]) -> bool {
         let is = |scope: &Scope| scope.as_str().as_bytes() == path;
-        self.how.never.iter().any(is) && self.wanted(path) == Part::Usual
+        self.how.never.iter().any(is) && self.wanted(path) == WalkPart::Usual
     }
 
     fn is_tracked(&self, path: &[u8], is_directory: bool) -> bool {
@@ -325,7 +329,7 @@ impl Walk<'_> {
         let real = path.to_vec();
         let path = kept(path);
         let (parent, name) = split(&path);
-        let entry = Entry { name: name.into(), stat, content: Content::Unread, is_racy: false };
+        let entry = IndexEntry { name: name.into(), stat, content: EntryContent::Unread, is_racy: false };
         self.files += 1;
         self.note_real(parent, &entry, real);
         let (parent, name) = (parent.to_vec(), name.to_vec());
@@ -333,9 +337,16 @@ impl Walk<'_> {
         self.add(parent, vec![entry]);
     }
 
-    fn entry(&mut self, name: &[u8], here: &Path, meta: &fs::Metadata, old: Option<&Entry>) -> Entry {
+    fn entry(
+        &mut self,
+        name: &[u8],
+        here: &Path,
+        meta: &fs::Metadata,
+        old: Option<&IndexEntry>,
+    ) -> IndexEntry {
         let stat = Stat::of(meta);
-        let is_known = |old: &&Entry| old.stat == stat && !old.is_racy && old.content != Content::Unread;
+        let is_known =
+            |old: &&IndexEntry| old.stat == stat && !old.is_racy && old.content != EntryContent::Unread;
         if let Some(old) = old.filter(is_known) {
             return old.clone();
         }
@@ -345,25 +356,25 @@ impl Walk<'_> {
             self.content(&here.join(OsStr::from_bytes(name)), meta.len())
         } else if kind.is_symlink() {
             let target = fs::read_link(here.join(OsStr::from_bytes(name)));
-            target.map_or(Content::Unread, |to| {
-                Content::Digest(digest::raw_of_bytes(to.as_os_str().as_bytes()))
+            target.map_or(EntryContent::Unread, |to| {
+                EntryContent::Digest(digest::raw_of_bytes(to.as_os_str().as_bytes()))
             })
         } else {
-            Content::Special
+            EntryContent::Special
         };
-        Entry { name: kept(name).into(), stat, content, is_racy }
+        IndexEntry { name: kept(name).into(), stat, content, is_racy }
     }
 
-    fn content(&mut self, path: &Path, length: u64) -> Content {
-        let Some(left) = self.bytes_left.checked_sub(length) else { return Content::Unread };
+    fn content(&mut self, path: &Path, length: u64) -> EntryContent {
+        let Some(left) = self.bytes_left.checked_sub(length) else { return EntryContent::Unread };
         if Instant::now() > self.deadline {
-            return Content::Unread;
+            return EntryContent::Unread;
         }
         self.bytes_left = left;
         self.read += 1;
         // A file that grows while it is read must not hold up the look. It is racy, so the next look reads it again.
         let digest = regular_file::open(path).and_then(|mut file| regular_file::digest(&mut file, length));
-        digest.map_or(Content::Unread, |digested| Content::Digest(digested.running.finish_raw()))
+        digest.map_or(EntryContent::Unread, |digested| EntryContent::Digest(digested.running.finish_raw()))
     }
 }
 
@@ -386,7 +397,7 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
 }
 
 /// What was known about a name.
-fn old<'e>(known: &'e [Entry], name: &[u8]) -> Option<&'e Entry> {
+fn old<'e>(known: &'e [IndexEntry], name: &[u8]) -> Option<&'e IndexEntry> {
     let name = kept(name);
     known.binary_search_by(|known| (*known.name).cmp(&*name)).ok().map(|at| &known[at])
 }

@@ -5,11 +5,13 @@ use std::time::Duration;
 use contract::domain::limits::POLL_INTERVAL;
 
 use super::{Children, Launcher, Shortage};
-use crate::supervisor::{Exit, Fault, InForce, LaunchSpec, NamespaceInForce, Report, StartError};
+use crate::supervisor::{
+    ChildReport, InForce, LaunchSpec, NamespaceInForce, ProcessExit, StartError, StartFault,
+};
 
 /// What one child may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
+pub struct ChildLimits {
     pub timeout: Duration,
     /// On standard output.
     pub output_bytes_max: usize,
@@ -19,7 +21,7 @@ pub struct Bounds {
 
 /// What happens while a child runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Seen<'s> {
+pub enum ChildOutput<'s> {
     /// It runs, confined like this.
     Started(&'s InForce),
     Stdout(&'s [u8]),
@@ -44,7 +46,7 @@ pub enum RunError {
     #[error(transparent)]
     Start(#[from] StartError),
     #[error("could not be started: {}", .0.message)]
-    NotStarted(Fault),
+    NotStarted(StartFault),
     #[error("did not end within {0:?}")]
     Timeout(Duration),
     #[error("printed more than {0} bytes")]
@@ -82,9 +84,9 @@ const ONLY: u64 = 0;
 pub fn run(
     launcher: &dyn Launcher,
     spec: LaunchSpec,
-    bounds: Bounds,
-    watch: &mut dyn FnMut(Seen<'_>) -> Wish,
-) -> Result<Exit, RunError> {
+    bounds: ChildLimits,
+    watch: &mut dyn FnMut(ChildOutput<'_>) -> Wish,
+) -> Result<ProcessExit, RunError> {
     let mut children = launcher.children();
     children.start(ONLY, spec)?;
     let mut running = Running { children, bounds, printed: 0, has_started: false, exit: None, error: None };
@@ -101,7 +103,7 @@ pub fn run(
         }
         if now_ms - ticked_ms >= millis(POLL_INTERVAL) {
             ticked_ms = now_ms;
-            running.end(watch(Seen::Tick), RunError::Stopped);
+            running.end(watch(ChildOutput::Tick), RunError::Stopped);
         }
     }
     match (running.error, running.exit) {
@@ -113,46 +115,46 @@ pub fn run(
 
 struct Running {
     children: Box<dyn Children>,
-    bounds: Bounds,
+    bounds: ChildLimits,
     printed: usize,
     has_started: bool,
-    exit: Option<Exit>,
+    exit: Option<ProcessExit>,
     error: Option<RunError>,
 }
 
 impl Running {
     /// Takes a report; true when it was the last one.
-    fn take(&mut self, report: Report, watch: &mut dyn FnMut(Seen<'_>) -> Wish) -> bool {
+    fn take(&mut self, report: ChildReport, watch: &mut dyn FnMut(ChildOutput<'_>) -> Wish) -> bool {
         match report {
-            Report::Started { in_force, .. } => {
+            ChildReport::Started { in_force, .. } => {
                 self.has_started = true;
-                self.end(watch(Seen::Started(&in_force)), RunError::Stopped);
+                self.end(watch(ChildOutput::Started(&in_force)), RunError::Stopped);
             }
-            Report::Visited(_) => {}
-            Report::Stdout(bytes) => {
+            ChildReport::Visited(_) => {}
+            ChildReport::Stdout(bytes) => {
                 self.printed = self.printed.saturating_add(bytes.len());
                 if self.printed > self.bounds.output_bytes_max {
                     let limit = self.bounds.output_bytes_max;
                     self.end(self.bounds.beyond, RunError::TooMuchOutput(limit));
                 } else {
-                    self.end(watch(Seen::Stdout(&bytes)), RunError::Stopped);
+                    self.end(watch(ChildOutput::Stdout(&bytes)), RunError::Stopped);
                 }
             }
-            Report::Stderr(bytes) => self.end(watch(Seen::Stderr(&bytes)), RunError::Stopped),
-            Report::Exceeded(what) => {
+            ChildReport::Stderr(bytes) => self.end(watch(ChildOutput::Stderr(&bytes)), RunError::Stopped),
+            ChildReport::Exceeded(what) => {
                 self.error.get_or_insert(RunError::Exceeded(what));
             }
-            Report::Exited(exit) => self.exit = Some(exit),
-            Report::Gone(_) => return true,
-            Report::Fault(fault) if self.has_started => {
+            ChildReport::Exited(exit) => self.exit = Some(exit),
+            ChildReport::Gone(_) => return true,
+            ChildReport::Fault(fault) if self.has_started => {
                 self.error.get_or_insert(RunError::Lost(fault.message));
                 return true;
             }
-            Report::Fault(fault) => {
+            ChildReport::Fault(fault) => {
                 self.error.get_or_insert(RunError::NotStarted(fault));
                 return true;
             }
-            Report::Lost(lost) => {
+            ChildReport::Lost(lost) => {
                 self.error.get_or_insert(RunError::Lost(lost.message));
                 return true;
             }
@@ -183,21 +185,21 @@ pub struct Answered {
     pub printed: Vec<u8>,
     /// The beginning of standard error.
     pub complaint: Vec<u8>,
-    pub exit: Exit,
+    pub exit: ProcessExit,
 }
 
 /// Runs a program that reads its input, answers on standard output and ends.
 pub fn ask(launcher: &dyn Launcher, spec: LaunchSpec, timeout: Duration) -> Result<Answered, RunError> {
     let (mut printed, mut complaint) = (Vec::new(), Vec::new());
-    let bounds = Bounds { timeout, output_bytes_max: ANSWER_BYTES_MAX, beyond: Wish::Kill };
+    let bounds = ChildLimits { timeout, output_bytes_max: ANSWER_BYTES_MAX, beyond: Wish::Kill };
     let exit = run(launcher, spec, bounds, &mut |seen| {
         match seen {
-            Seen::Stdout(bytes) => printed.extend_from_slice(bytes),
-            Seen::Stderr(bytes) => {
+            ChildOutput::Stdout(bytes) => printed.extend_from_slice(bytes),
+            ChildOutput::Stderr(bytes) => {
                 let room = COMPLAINT_BYTES_MAX.saturating_sub(complaint.len()).min(bytes.len());
                 complaint.extend_from_slice(&bytes[..room]);
             }
-            Seen::Started(_) | Seen::Tick => {}
+            ChildOutput::Started(_) | ChildOutput::Tick => {}
         }
         Wish::GoOn
     })?;
@@ -219,9 +221,9 @@ pub fn confinement_here(launcher: &dyn Launcher, spec: LaunchSpec) -> Result<InF
     let deadline_ms = launcher.monotonic_ms().saturating_add(millis(TRIAL_TIMEOUT));
     loop {
         let answer = match children.next(POLL_INTERVAL) {
-            Some((_, Report::Started { in_force, .. })) => Ok(in_force),
-            Some((_, Report::Fault(fault))) => Err(RunError::NotStarted(fault)),
-            Some((_, Report::Lost(lost))) => Err(RunError::Lost(lost.message)),
+            Some((_, ChildReport::Started { in_force, .. })) => Ok(in_force),
+            Some((_, ChildReport::Fault(fault))) => Err(RunError::NotStarted(fault)),
+            Some((_, ChildReport::Lost(lost))) => Err(RunError::Lost(lost.message)),
             None if launcher.monotonic_ms() >= deadline_ms => Err(RunError::Timeout(TRIAL_TIMEOUT)),
             Some(_) | None => continue,
         };

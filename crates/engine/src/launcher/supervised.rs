@@ -14,7 +14,7 @@ use ops::run::Liveness;
 
 use super::{Children, Launcher, RunError, confinement_here};
 use crate::supervisor::{
-    self, Handle, LaunchSpec, Marker, OwnerIdentity, Report, Sandbox, SandboxInForce, ShimProgram,
+    self, ChildReport, Handle, LaunchSpec, Marker, OwnerIdentity, Sandbox, SandboxInForce, ShimProgram,
     StartError, Supervisor,
 };
 
@@ -139,12 +139,12 @@ struct Supervised {
     handles: BTreeMap<u64, Handle>,
     /// Children after their last report. Their shims are about to end.
     ended: Vec<Handle>,
-    sender: SyncSender<(u64, Report)>,
-    reports: Receiver<(u64, Report)>,
+    sender: SyncSender<(u64, ChildReport)>,
+    reports: Receiver<(u64, ChildReport)>,
 }
 
 impl Supervised {
-    fn note_end(&mut self, number: u64, report: &Report) {
+    fn note_end(&mut self, number: u64, report: &ChildReport) {
         if report.is_last() {
             self.ended.extend(self.handles.remove(&number));
             self.join_ended();
@@ -180,7 +180,7 @@ impl Children for Supervised {
         Ok(())
     }
 
-    fn next(&mut self, patience: Duration) -> Option<(u64, Report)> {
+    fn next(&mut self, patience: Duration) -> Option<(u64, ChildReport)> {
         let (number, report) = self.reports.recv_timeout(patience).ok()?;
         self.note_end(number, &report);
         Some((number, report))

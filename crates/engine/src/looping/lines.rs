@@ -4,15 +4,15 @@ use contract::domain::text::cut;
 use contract::secrets::Hidden;
 
 use crate::agent_program::AgentProgram;
-use crate::executor::{Line, Lines};
-use crate::supervisor::logs::Stream;
+use crate::executor::{LineBuffer, OutputLine};
+use crate::supervisor::logs::LogStream;
 
 /// Characters of a line that are shown.
 const SHOWN_CHARS_MAX: usize = 200;
 
 pub(super) struct AgentLines {
     program: Option<&'static AgentProgram>,
-    parts: [Lines; 2],
+    parts: [LineBuffer; 2],
     /// The last line; empty before the first.
     pub(super) last: String,
 }
@@ -23,9 +23,9 @@ impl AgentLines {
     }
 
     /// Calls `each` with every line that is complete now.
-    pub(super) fn push(&mut self, stream: Stream, bytes: &[u8], mut each: impl FnMut(&str)) {
+    pub(super) fn push(&mut self, stream: LogStream, bytes: &[u8], mut each: impl FnMut(&str)) {
         let Self { program, parts, last } = self;
-        let program = program.filter(|_| stream == Stream::Stdout);
+        let program = program.filter(|_| stream == LogStream::Stdout);
         parts[stream as usize].push(bytes, |line| take(program, line, last, &mut each));
     }
 
@@ -39,11 +39,11 @@ impl AgentLines {
 
 fn take(
     program: Option<&'static AgentProgram>,
-    line: Line<'_>,
+    line: OutputLine<'_>,
     last: &mut String,
     each: &mut dyn FnMut(&str),
 ) {
-    let Line::Whole(bytes) = line else { return };
+    let OutputLine::Whole(bytes) = line else { return };
     let text = String::from_utf8_lossy(bytes);
     let shown = match program.map(|program| (program, serde_json::from_str(&text))) {
         Some((program, Ok(event))) => (program.shown)(&event),

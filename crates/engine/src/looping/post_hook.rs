@@ -6,9 +6,9 @@ use contract::domain::attempt::AttemptId;
 
 use super::verdict::fault;
 use super::{LoopEvent, LoopObserver, LoopReport, LoopSettings};
-use crate::launcher::{RunError, Seen, Wish};
+use crate::launcher::{ChildOutput, RunError, Wish};
 use crate::program::ProgramLaunch;
-use crate::supervisor::Exit;
+use crate::supervisor::ProcessExit;
 
 const POST_HOOK_MAX: Duration = Duration::from_secs(30);
 
@@ -36,13 +36,13 @@ pub(super) fn run(
     };
     // The stop request that ended the loop does not end this; its deadline does.
     let ended = settings.programs.launch(&hook.mark, launch, &mut |seen| {
-        if let Seen::Stdout(bytes) | Seen::Stderr(bytes) = seen {
+        if let ChildOutput::Stdout(bytes) | ChildOutput::Stderr(bytes) = seen {
             observe(LoopEvent::HookOutput(bytes));
         }
         Wish::GoOn
     });
     let notice = match ended {
-        Ok(Exit::Code(0)) => return,
+        Ok(ProcessExit::Code(0)) => return,
         Ok(exit) => format!("the post-hook failed: {exit:?}"),
         Err(RunError::Timeout(_)) => "the post-hook took too long and was ended".to_owned(),
         Err(error) => format!("the post-hook could not be run: {}", fault(&error)),

@@ -20,10 +20,10 @@ use super::lines::AgentLines;
 use super::tally::LoopOutcome;
 use super::verdict::{AttemptEnd, LoopVerdict, fault, judge};
 use super::{LoopEvent, LoopObserver, LoopSettings, prompt};
-use crate::launcher::{RunError, Seen, Wish};
+use crate::launcher::{ChildOutput, RunError, Wish};
 use crate::program::{ConfinedProgram, ProgramAttempt, ProgramEnd, ProgramLaunch, not_confined};
 use crate::sandbox::OpenSandbox;
-use crate::supervisor::logs::Stream;
+use crate::supervisor::logs::LogStream;
 
 /// How often the claim is renewed while the agent works: well inside its lease.
 const RENEWAL: Duration = Duration::from_secs(60);
@@ -170,10 +170,10 @@ impl LoopTurn<'_> {
         let mut renewed = Instant::now();
         let ended = settings.programs.run(&attempt, launch, &mut |seen| {
             match seen {
-                Seen::Started(_) => {}
-                Seen::Stdout(bytes) => show(Stream::Stdout, bytes, lines, observe),
-                Seen::Stderr(bytes) => show(Stream::Stderr, bytes, lines, observe),
-                Seen::Tick => {
+                ChildOutput::Started(_) => {}
+                ChildOutput::Stdout(bytes) => show(LogStream::Stdout, bytes, lines, observe),
+                ChildOutput::Stderr(bytes) => show(LogStream::Stderr, bytes, lines, observe),
+                ChildOutput::Tick => {
                     if renewed.elapsed() >= RENEWAL {
                         renewed = Instant::now();
                         // A renewal that fails is tried again a minute later, long before the lease is over.
@@ -228,7 +228,7 @@ impl LoopTurn<'_> {
     }
 }
 
-fn show(stream: Stream, bytes: &[u8], lines: &mut AgentLines, observe: &mut LoopObserver<'_>) {
+fn show(stream: LogStream, bytes: &[u8], lines: &mut AgentLines, observe: &mut LoopObserver<'_>) {
     observe(LoopEvent::Output(bytes));
     lines.push(stream, bytes, |line| observe(LoopEvent::Line(line)));
 }

@@ -11,7 +11,7 @@ use ops::{Context, Error, Result};
 
 use super::LoopSettings;
 use crate::launcher::RunError;
-use crate::supervisor::Exit;
+use crate::supervisor::ProcessExit;
 
 /// What became of a task after an attempt.
 pub(super) enum LoopVerdict {
@@ -28,7 +28,7 @@ pub(super) struct AttemptEnd<'a> {
     pub(super) task_id: &'a str,
     /// The prefix of the request ids of this attempt.
     pub(super) step: &'a str,
-    pub(super) end: &'a std::result::Result<Exit, RunError>,
+    pub(super) end: &'a std::result::Result<ProcessExit, RunError>,
     /// The last line of the program.
     pub(super) last: &'a str,
 }
@@ -95,7 +95,7 @@ fn left_open(settings: &LoopSettings, attempt: &AttemptEnd<'_>) -> LoopVerdict {
     let exited = |exit| exited(exit, attempt.last, settings.command.is_original());
     let (status, reason) = match attempt.end {
         Ok(exit) => ("blocked", exited(*exit)),
-        Err(RunError::Stopped) => ("blocked", exited(Exit::Code(0))),
+        Err(RunError::Stopped) => ("blocked", exited(ProcessExit::Code(0))),
         Err(RunError::Timeout(_)) => (
             "timeout",
             reason::failure(&format!("timed out after {}", human_duration(settings.bounds.task_timeout))),
@@ -115,15 +115,15 @@ pub(super) fn fault(error: &RunError) -> String {
 }
 
 /// In the words of the agent contract, with the exit code and the last line.
-fn exited(exit: Exit, last: &str, is_original: bool) -> String {
+fn exited(exit: ProcessExit, last: &str, is_original: bool) -> String {
     let mut reason = reason::failure("agent exited without completing");
     if is_original {
         return reason;
     }
     match exit {
-        Exit::Code(0) => {}
-        Exit::Code(code) => reason.push_str(&format!(", with exit code {code}")),
-        Exit::Signal(signal) => reason.push_str(&format!(", by signal {signal}")),
+        ProcessExit::Code(0) => {}
+        ProcessExit::Code(code) => reason.push_str(&format!(", with exit code {code}")),
+        ProcessExit::Signal(signal) => reason.push_str(&format!(", by signal {signal}")),
     }
     if !last.is_empty() {
         reason.push_str(&format!("; its last line: {last}"));

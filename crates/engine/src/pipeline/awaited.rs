@@ -11,7 +11,7 @@ use contract::domain::reason::Reason;
 use contract::domain::time::human_duration;
 
 use super::elapsed_ms;
-use super::outcome::{Exit, GiveUp, LayerResult, Outcome, Unsettled};
+use super::outcome::{GiveUp, LayerEnd, LayerResult, Outcome, Unsettled};
 
 /// Slow layers that one run has under way; further ones start when an answer has come.
 const AWAITED_MAX: usize = limits::PARALLEL_MAX;
@@ -32,13 +32,13 @@ struct Answer {
 
 /// How far a layer is that may be slow.
 #[derive(Debug, PartialEq)]
-pub(super) enum Progress {
+pub(super) enum AwaitProgress {
     NotStarted,
     UnderWay,
     Ended(LayerResult),
 }
 
-enum State {
+enum AwaitState {
     Pending { ticket: u64, deadline_ms: i64, earlier: Outcome, give_up: GiveUp },
     Arrived(LayerResult),
 }
@@ -48,7 +48,7 @@ pub(super) struct Awaited {
     answers: mpsc::Receiver<Answer>,
     timeout: Duration,
     tickets: u64,
-    states: BTreeMap<LayerKey, State>,
+    states: BTreeMap<LayerKey, AwaitState>,
 }
 
 impl Awaited {
@@ -59,21 +59,22 @@ impl Awaited {
 
     /// How far a slow layer is. An answer stays until it is forgotten, so that a step that is tried again does not ask
     /// again.
-    pub(super) fn look(&self, key: &LayerKey, now_ms: i64) -> Progress {
+    pub(super) fn look(&self, key: &LayerKey, now_ms: i64) -> AwaitProgress {
         match self.states.get(key) {
-            None => Progress::NotStarted,
-            Some(State::Arrived(result)) => Progress::Ended(result.clone()),
-            Some(State::Pending { deadline_ms, earlier, .. }) if now_ms >= *deadline_ms => {
-                Progress::Ended(self.too_late(key, earlier))
+            None => AwaitProgress::NotStarted,
+            Some(AwaitState::Arrived(result)) => AwaitProgress::Ended(result.clone()),
+            Some(AwaitState::Pending { deadline_ms, earlier, .. }) if now_ms >= *deadline_ms => {
+                AwaitProgress::Ended(self.too_late(key, earlier))
             }
-            Some(State::Pending { .. }) => Progress::UnderWay,
+            Some(AwaitState::Pending { .. }) => AwaitProgress::UnderWay,
         }
     }
 
     /// Starts the work of a layer, unless too many are under way.
     pub(super) fn start(&mut self, key: &LayerKey, now_ms: i64, slow: Unsettled) {
         let Unsettled { earlier, work } = slow;
-        let pending = self.states.values().filter(|state| matches!(state, State::Pending { .. })).count();
+        let pending =
+            self.states.values().filter(|state| matches!(state, AwaitState::Pending { .. })).count();
         if pending >= AWAITED_MAX {
             return;
         }
@@ -82,7 +83,7 @@ impl Awaited {
         let deadline_ms = now_ms.saturating_add(i64::try_from(self.timeout.as_millis()).unwrap_or(i64::MAX));
         let (sender, answer_to, before) = (self.sender.clone(), key.clone(), earlier.clone());
         let thread_give_up = give_up.clone();
-        let pending = State::Pending { ticket, deadline_ms, earlier, give_up };
+        let pending = AwaitState::Pending { ticket, deadline_ms, earlier, give_up };
         self.states.insert(key.clone(), pending);
         // A thread that cannot be started, or that panics, gives no answer: the deadline refuses the layer.
         let body = move || {
@@ -105,10 +106,10 @@ impl Awaited {
 
     fn arrive(&mut self, answer: Answer) -> Option<LayerKey> {
         match self.states.get(&answer.key)? {
-            State::Pending { ticket, .. } if *ticket == answer.ticket => {}
-            State::Pending { .. } | State::Arrived(_) => return None,
+            AwaitState::Pending { ticket, .. } if *ticket == answer.ticket => {}
+            AwaitState::Pending { .. } | AwaitState::Arrived(_) => return None,
         }
-        self.states.insert(answer.key.clone(), State::Arrived(answer.result));
+        self.states.insert(answer.key.clone(), AwaitState::Arrived(answer.result));
         Some(answer.key)
     }
 
@@ -116,8 +117,8 @@ impl Awaited {
     pub(super) fn deadline_ms(&self, task: Option<usize>) -> Option<i64> {
         let of_task = self.states.iter().filter(|(key, _)| key.task == task);
         let deadlines = of_task.filter_map(|(_, state)| match state {
-            State::Pending { deadline_ms, .. } => Some(*deadline_ms),
-            State::Arrived(_) => None,
+            AwaitState::Pending { deadline_ms, .. } => Some(*deadline_ms),
+            AwaitState::Arrived(_) => None,
         });
         deadlines.min()
     }
@@ -142,24 +143,24 @@ impl Awaited {
     }
 }
 
-impl State {
+impl AwaitState {
     fn give_up(&self) {
         match self {
-            State::Pending { give_up, .. } => give_up.set(),
-            State::Arrived(_) => {}
+            AwaitState::Pending { give_up, .. } => give_up.set(),
+            AwaitState::Arrived(_) => {}
         }
     }
 }
 
 impl Drop for Awaited {
     fn drop(&mut self) {
-        self.states.values().for_each(State::give_up);
+        self.states.values().for_each(AwaitState::give_up);
     }
 }
 
 fn refused(earlier: Outcome, code: &str, reason: Reason) -> LayerResult {
     let Outcome { decisions, delta, refs, .. } = earlier.and(code, reason.to_string());
-    LayerResult { decisions, delta, refs, exit: Exit::Refuse(reason), timing_ms: 0 }
+    LayerResult { decisions, delta, refs, exit: LayerEnd::Refuse(reason), timing_ms: 0 }
 }
 
 #[cfg(test)]

@@ -13,12 +13,12 @@ use contract::domain::time::human_duration;
 
 use super::Outcome;
 use super::layer::{LayerInput, LayerSpec, Stage};
-use crate::executor::{Claims, Ended};
-use crate::supervisor::{InForce, NamespaceInForce, Part};
+use crate::executor::{ChildEnd, Claims};
+use crate::supervisor::{InForce, NamespaceInForce, SandboxPart};
 
 /// What the executor says about its own work. Only a claim: L8 decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Claim {
+pub(crate) enum ExecutorClaim {
     Success,
     Failure { code: FailureCode, message: String },
 }
@@ -31,8 +31,8 @@ const VISITS_TRACED_MAX: usize = 20;
 /// What the runner fetched about one attempt whose executor has ended.
 pub(crate) struct DelegateFacts<'d> {
     pub(crate) number: i64,
-    pub(crate) ended: &'d Ended,
-    pub(crate) claim: &'d Claim,
+    pub(crate) ended: &'d ChildEnd,
+    pub(crate) claim: &'d ExecutorClaim,
     pub(crate) claims: &'d Claims,
     pub(crate) took: Duration,
     /// What its plan asks for and did not get.
@@ -49,11 +49,11 @@ fn run(input: &LayerInput<'_>) -> Outcome {
     let facts = &input.end().returned;
     let key = |field: &str| format!("C2.Task.t{}.{field}", facts.number);
     let (outcome, claim) = match facts.claim {
-        Claim::Success => {
+        ExecutorClaim::Success => {
             let reason = format!("claims success after {}", human_duration(facts.took));
             (Outcome::decided("RETURNED", reason), "success")
         }
-        Claim::Failure { code, message } => {
+        ExecutorClaim::Failure { code, message } => {
             (Outcome::decided("EXECUTOR_FAILED", Reason::coded(*code, message).to_string()), "failure")
         }
     };
@@ -134,9 +134,9 @@ fn confined(outcome: Outcome, in_force: &InForce) -> Outcome {
 fn sandboxed(outcome: Outcome, in_force: &InForce) -> Outcome {
     let parts = in_force.sandbox.iter().flat_map(|sandbox| sandbox.parts());
     parts.fold(outcome, |outcome, (name, part)| match part {
-        Part::Refused(reason) => outcome.and("SANDBOX_REFUSED", format!("{name}: {reason}")),
-        Part::Off(reason) if name == "files" => outcome.and("SANDBOX_FILES_OFF", reason.clone()),
-        Part::On | Part::Off(_) => outcome,
+        SandboxPart::Refused(reason) => outcome.and("SANDBOX_REFUSED", format!("{name}: {reason}")),
+        SandboxPart::Off(reason) if name == "files" => outcome.and("SANDBOX_FILES_OFF", reason.clone()),
+        SandboxPart::On | SandboxPart::Off(_) => outcome,
     })
 }
 
@@ -181,7 +181,7 @@ fn visits(outcome: Outcome, visits: &[Visit]) -> Outcome {
 /// The parts in force, or `off`.
 fn sandbox_words(in_force: &InForce) -> String {
     let Some(sandbox) = &in_force.sandbox else { return "off".to_owned() };
-    let parts = sandbox.parts().into_iter().filter(|(_, part)| **part == Part::On);
+    let parts = sandbox.parts().into_iter().filter(|(_, part)| **part == SandboxPart::On);
     parts.map(|(name, _)| name).collect::<Vec<_>>().join(", ")
 }
 

@@ -15,11 +15,11 @@ use contract::domain::reason::{Reason, ReasonRule};
 use contract::domain::report::{CheckpointSeen, Difference};
 
 use super::Outcome;
-use super::l7_delegate::Claim;
+use super::l7_delegate::ExecutorClaim;
 use super::layer::{Handed, Judgment, LayerInput, LayerSpec, Stage};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum AttemptVerdict {
     Done {
         verified: bool,
     },
@@ -32,25 +32,27 @@ pub(crate) enum Verdict {
     Failed(Reason),
 }
 
-impl Verdict {
+impl AttemptVerdict {
     /// Why the task is not done, for people.
     pub(crate) fn told(&self) -> String {
         match self {
-            Verdict::Done { .. } => String::new(),
-            Verdict::Withheld { reason, .. } => reason.clone(),
-            Verdict::Failed(reason) => reason.to_string(),
+            AttemptVerdict::Done { .. } => String::new(),
+            AttemptVerdict::Withheld { reason, .. } => reason.clone(),
+            AttemptVerdict::Failed(reason) => reason.to_string(),
         }
     }
 
     /// Whether the task must not be tried again.
     pub(crate) fn is_aborted(&self) -> bool {
-        matches!(self, Verdict::Failed(Reason { rule: Some(ReasonRule::CheckpointAborted), .. }))
+        matches!(self, AttemptVerdict::Failed(Reason { rule: Some(ReasonRule::CheckpointAborted), .. }))
     }
 
     /// The same for work that was merged with something that its checks have not seen.
     pub(crate) fn withheld(self, reason: Option<String>) -> Self {
         match (self, reason) {
-            (Verdict::Done { verified: true }, Some(reason)) => Verdict::Withheld { checked: true, reason },
+            (AttemptVerdict::Done { verified: true }, Some(reason)) => {
+                AttemptVerdict::Withheld { checked: true, reason }
+            }
             (verdict, _) => verdict,
         }
     }
@@ -58,8 +60,10 @@ impl Verdict {
     /// The same with its rule, for the record.
     fn recorded(&self) -> String {
         match self {
-            Verdict::Failed(Reason { rule: Some(rule), text, .. }) => format!("{rule}: {text}"),
-            Verdict::Failed(_) | Verdict::Withheld { .. } | Verdict::Done { .. } => self.told(),
+            AttemptVerdict::Failed(Reason { rule: Some(rule), text, .. }) => format!("{rule}: {text}"),
+            AttemptVerdict::Failed(_) | AttemptVerdict::Withheld { .. } | AttemptVerdict::Done { .. } => {
+                self.told()
+            }
         }
     }
 }
@@ -67,7 +71,7 @@ impl Verdict {
 /// What the runner fetched about one attempt whose checks have ended.
 pub(crate) struct VerifyFacts<'s> {
     pub(crate) number: i64,
-    pub(crate) claim: &'s Claim,
+    pub(crate) claim: &'s ExecutorClaim,
     pub(crate) checks: &'s [CheckSeen],
     pub(crate) checks_expected: usize,
     pub(crate) spent: Spending<'s>,
@@ -110,21 +114,21 @@ fn run(input: &LayerInput<'_>) -> Outcome {
     let verdict = judge(facts);
     let key = |field: &str| format!("C2.Task.t{}.{field}", facts.number);
     let (decision, told, verification) = match &verdict {
-        Verdict::Done { verified: true } => {
+        AttemptVerdict::Done { verified: true } => {
             let reason = format!("{} of {} checks passed", facts.checks.len(), facts.checks_expected);
             ("VERIFIED", reason.clone(), verification("passed", reason, Some(1.0)))
         }
-        Verdict::Done { verified: false } => {
+        AttemptVerdict::Done { verified: false } => {
             let reason = "there is nothing to check; done is only claimed".to_owned();
             ("CLAIMED", reason.clone(), verification("unverified", reason, None))
         }
-        Verdict::Withheld { reason, .. } => {
+        AttemptVerdict::Withheld { reason, .. } => {
             ("WITHHELD", reason.clone(), verification("unverified", reason.clone(), None))
         }
-        Verdict::Failed(reason) => {
+        AttemptVerdict::Failed(reason) => {
             let decision = match facts.claim {
-                Claim::Success => "OVERTURNED",
-                Claim::Failure { .. } => "FAILED",
+                ExecutorClaim::Success => "OVERTURNED",
+                ExecutorClaim::Failure { .. } => "FAILED",
             };
             (decision, verdict.recorded(), verification("failed", reason.text.clone(), Some(1.0)))
         }
@@ -139,15 +143,15 @@ fn run(input: &LayerInput<'_>) -> Outcome {
         outcome = outcome.set(key("outside"), outside);
     }
     outcome
-        .set(key("verified"), verdict == Verdict::Done { verified: true })
+        .set(key("verified"), verdict == AttemptVerdict::Done { verified: true })
         .set(key("tree_digest"), facts.tree_digest)
         .giving(Handed::Judged(Box::new(Judgment { verdict, verification })))
 }
 
 /// The checkpoints, and where the claims of the executor differ from what was seen.
-fn claimed(mut outcome: Outcome, facts: &VerifyFacts<'_>, verdict: &Verdict) -> Outcome {
+fn claimed(mut outcome: Outcome, facts: &VerifyFacts<'_>, verdict: &AttemptVerdict) -> Outcome {
     let key = |field: &str| format!("C2.Task.t{}.{field}", facts.number);
-    if facts.is_partial && !matches!(verdict, Verdict::Failed(_)) {
+    if facts.is_partial && !matches!(verdict, AttemptVerdict::Failed(_)) {
         outcome = outcome.and("PARTIAL_SUCCESS", "only a part of the work is done");
     }
     for point in facts.checkpoints.iter().take(FINDINGS_TRACED_MAX) {
@@ -195,7 +199,7 @@ fn costed(outcome: Outcome, spent: &Spending<'_>) -> Outcome {
 /// The verdict where a layer refused to judge: nothing is granted.
 pub(crate) fn refused(reason: &str) -> Judgment {
     let refused = Reason::coded(FailureCode::Unknown, reason).with_rule(ReasonRule::Refused);
-    let verdict = Verdict::Failed(refused);
+    let verdict = AttemptVerdict::Failed(refused);
     Judgment { verdict, verification: verification("failed", reason.to_owned(), None) }
 }
 
@@ -203,12 +207,13 @@ fn verification(status: &str, reason: String, confidence: Option<f64>) -> Verifi
     Verification { status: status.to_owned(), reason, confidence }
 }
 
-fn judge(facts: &VerifyFacts<'_>) -> Verdict {
-    let failed = |code, message: String| Verdict::Failed(Reason::coded(code, message));
-    let by_rule = |code, rule, message: String| Verdict::Failed(Reason::coded(code, message).with_rule(rule));
+fn judge(facts: &VerifyFacts<'_>) -> AttemptVerdict {
+    let failed = |code, message: String| AttemptVerdict::Failed(Reason::coded(code, message));
+    let by_rule =
+        |code, rule, message: String| AttemptVerdict::Failed(Reason::coded(code, message).with_rule(rule));
     // AOP has no code for a check that did not pass.
     let unchecked = |message| by_rule(FailureCode::Unknown, ReasonRule::CheckFailed, message);
-    if let Claim::Failure { code, message } = facts.claim {
+    if let ExecutorClaim::Failure { code, message } = facts.claim {
         return failed(*code, message.clone());
     }
     if let Some(message) = overspent(&facts.spent) {
@@ -227,9 +232,9 @@ fn judge(facts: &VerifyFacts<'_>) -> Verdict {
     }
     let checked = facts.checks_expected > 0;
     if facts.withheld.is_empty() {
-        return Verdict::Done { verified: checked };
+        return AttemptVerdict::Done { verified: checked };
     }
-    Verdict::Withheld { checked, reason: facts.withheld.join("; ") }
+    AttemptVerdict::Withheld { checked, reason: facts.withheld.join("; ") }
 }
 
 /// How the budget was exceeded, if it was.

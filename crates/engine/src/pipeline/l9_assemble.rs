@@ -27,7 +27,7 @@ pub(crate) struct FinalAnswer {
 
 /// Why the walk ends.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum End {
+pub(crate) enum WalkEnd {
     /// Every task was offered to an executor or skipped.
     Worked,
     /// A layer answered the run.
@@ -51,16 +51,16 @@ fn run(input: &LayerInput<'_>) -> Outcome {
 }
 
 /// The answer in every form it is needed in.
-pub(crate) fn assemble(run: &NewRun, tasks: &[(Task, Vec<Attempt>)], end: &End) -> FinalAnswer {
+pub(crate) fn assemble(run: &NewRun, tasks: &[(Task, Vec<Attempt>)], end: &WalkEnd) -> FinalAnswer {
     let (state, signal, reason) = judge(tasks, end);
     let (lines, left_out) = lines(tasks);
     let (answer, mut reply) = match end {
-        End::Answered(answer) => (answer.clone(), answer.clone()),
-        End::Refused(reason) => {
+        WalkEnd::Answered(answer) => (answer.clone(), answer.clone()),
+        WalkEnd::Refused(reason) => {
             let message = reason.to_string();
             (Value::Null, json!({"code": "REFUSED", "message": message, "retryable": false}))
         }
-        End::Worked | End::Parked(_) | End::Canceled => {
+        WalkEnd::Worked | WalkEnd::Parked(_) | WalkEnd::Canceled => {
             (Value::Null, json!({"final_signal": signal, "summary": reason, "tasks": lines}))
         }
     };
@@ -112,17 +112,17 @@ fn lines(tasks: &[(Task, Vec<Attempt>)]) -> (Value, usize) {
     (Value::Array(lines), left_out)
 }
 
-fn judge(tasks: &[(Task, Vec<Attempt>)], end: &End) -> (RunState, &'static str, String) {
+fn judge(tasks: &[(Task, Vec<Attempt>)], end: &WalkEnd) -> (RunState, &'static str, String) {
     let count = |status: Status| tasks.iter().filter(|(task, _)| task.status == status).count();
     let (done, failed, canceled) = (count(Status::Done), count(Status::Failed), count(Status::Canceled));
     match end {
-        End::Answered(_) => (RunState::Done, "SUCCESS", "answered directly".to_owned()),
-        End::Refused(reason) => (RunState::Failed, "FAILURE", reason.to_string()),
-        End::Parked(reason) => (RunState::Stopped, some_or_none(done), reason.clone()),
-        End::Canceled => {
+        WalkEnd::Answered(_) => (RunState::Done, "SUCCESS", "answered directly".to_owned()),
+        WalkEnd::Refused(reason) => (RunState::Failed, "FAILURE", reason.to_string()),
+        WalkEnd::Parked(reason) => (RunState::Stopped, some_or_none(done), reason.clone()),
+        WalkEnd::Canceled => {
             (RunState::Canceled, "ABORTED", format!("canceled with {done} of {} tasks done", tasks.len()))
         }
-        End::Worked if done == tasks.len() => {
+        WalkEnd::Worked if done == tasks.len() => {
             let claimed = tasks.iter().filter(|(task, _)| task.evidence == Some(Evidence::Claimed)).count();
             let note = if claimed == 0 { String::new() } else { format!(", {claimed} only claimed") };
             let partial = tasks.iter().filter(|(_, attempts)| is_partial(attempts)).count();
@@ -130,7 +130,7 @@ fn judge(tasks: &[(Task, Vec<Attempt>)], end: &End) -> (RunState, &'static str, 
             let part = if partial == 0 { String::new() } else { format!(", {partial} only in part") };
             (RunState::Done, signal, format!("{done} of {done} tasks done{part}{note}"))
         }
-        End::Worked if failed + canceled + done < tasks.len() => {
+        WalkEnd::Worked if failed + canceled + done < tasks.len() => {
             let waiting = tasks.len() - failed - canceled - done;
             // The others only wait for these.
             let blocked = count(Status::Blocked);
@@ -143,7 +143,7 @@ fn judge(tasks: &[(Task, Vec<Attempt>)], end: &End) -> (RunState, &'static str, 
             let reason = format!("{blocked} of {} tasks wait for a person{more}", tasks.len());
             (RunState::Stopped, some_or_none(done), reason)
         }
-        End::Worked => {
+        WalkEnd::Worked => {
             let reason =
                 format!("{done} of {} tasks done, {failed} failed, {canceled} canceled", tasks.len());
             (RunState::Failed, some_or_none(done), reason)

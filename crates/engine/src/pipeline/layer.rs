@@ -6,7 +6,7 @@ use std::time::Duration;
 use contract::aee::Envelope;
 use contract::aocl::payload::{Delegation, RunSummary, Verification};
 use contract::aocl::{Bundle, Layer};
-use contract::aop::needs::Judged;
+use contract::aop::needs::NeedsJudgment;
 use contract::domain::attempt::Attempt;
 use contract::domain::executor::ExecutorName;
 use contract::domain::policy::Policy;
@@ -17,8 +17,8 @@ use contract::json::Value;
 
 use super::l6_shape::Shaped;
 use super::l7_delegate::DelegateFacts;
-use super::l8_verify::{Verdict, VerifyFacts};
-use super::l9_assemble::{End, FinalAnswer};
+use super::l8_verify::{AttemptVerdict, VerifyFacts};
+use super::l9_assemble::{FinalAnswer, WalkEnd};
 use super::{Executed, Outcome};
 
 /// Every layer has this signature. It is pure: the same input gives the same outcome.
@@ -123,7 +123,7 @@ impl Handed {
 /// The verdict about an attempt, and how it is published.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Judgment {
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: AttemptVerdict,
     pub(crate) verification: Verification,
 }
 
@@ -166,7 +166,7 @@ pub(crate) struct StartFacts<'f> {
     /// Looks up writ's own environment, for `env:NAME`.
     pub(crate) lookup: &'f dyn Fn(&str) -> Option<String>,
     /// Whether this machine has what the TASK needs.
-    pub(crate) needs: &'f Judged,
+    pub(crate) needs: &'f NeedsJudgment,
 }
 
 /// What an attempt is made with.
@@ -190,7 +190,7 @@ pub(crate) struct EndFacts<'f> {
 pub(crate) struct LeaveFacts<'f> {
     pub(crate) run: &'f NewRun,
     pub(crate) tasks: &'f [(Task, Vec<Attempt>)],
-    pub(crate) end: &'f End,
+    pub(crate) end: &'f WalkEnd,
     pub(crate) stack_id: &'f str,
     pub(crate) branch: Option<String>,
     pub(crate) total_ms: u64,

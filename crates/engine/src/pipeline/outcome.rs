@@ -41,7 +41,7 @@ pub(crate) enum Next {
 
 /// How a layer ended: a [`Next`] that no longer waits for its outcome.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Exit {
+pub(crate) enum LayerEnd {
     Continue(Handed),
     Answer(Value),
     Refuse(Reason),
@@ -54,7 +54,7 @@ pub(crate) struct LayerResult {
     pub(crate) decisions: Vec<Decision>,
     pub(crate) delta: Map<String, Value>,
     pub(crate) refs: Vec<String>,
-    pub(crate) exit: Exit,
+    pub(crate) exit: LayerEnd,
     pub(crate) timing_ms: u64,
 }
 
@@ -153,10 +153,10 @@ impl Outcome {
     pub(super) fn settle(self, timing_ms: u64) -> Result<LayerResult, Box<Unsettled>> {
         let Self { decisions, delta, refs, took, next } = self;
         let exit = match next {
-            Next::Continue(handed) => Exit::Continue(handed),
-            Next::Answer(answer) => Exit::Answer(answer),
-            Next::Refuse(reason) => Exit::Refuse(reason),
-            Next::Park(reason) => Exit::Park(reason),
+            Next::Continue(handed) => LayerEnd::Continue(handed),
+            Next::Answer(answer) => LayerEnd::Answer(answer),
+            Next::Refuse(reason) => LayerEnd::Refuse(reason),
+            Next::Park(reason) => LayerEnd::Park(reason),
             Next::Await(work) => {
                 let next = Next::Continue(Handed::Nothing);
                 let earlier = Outcome { decisions, delta, refs, took, next };
@@ -168,12 +168,12 @@ impl Outcome {
     }
 }
 
-impl Exit {
+impl LayerEnd {
     /// What was handed on, if the walk continues.
     pub(crate) fn handed(&self) -> Option<&Handed> {
         match self {
-            Exit::Continue(handed) => Some(handed),
-            Exit::Answer(_) | Exit::Refuse(_) | Exit::Park(_) => None,
+            LayerEnd::Continue(handed) => Some(handed),
+            LayerEnd::Answer(_) | LayerEnd::Refuse(_) | LayerEnd::Park(_) => None,
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use contract::aocl::Bundle;
-use contract::aop::needs::Judged;
-use contract::domain::attempt::{Attempt, AttemptState, NewAttempt, Outcome as Ended};
+use contract::aop::needs::NeedsJudgment;
+use contract::domain::attempt::{Attempt, AttemptOutcome as Ended, AttemptState, NewAttempt};
 use contract::domain::check::CheckSeen;
 use contract::domain::id::Id;
 use contract::domain::money::MicroUsd;
@@ -18,7 +18,7 @@ use contract::json::Value;
 use serde_json::json;
 
 use super::Outcome;
-use super::l7_delegate::Claim;
+use super::l7_delegate::ExecutorClaim;
 use super::l8_verify::{Spending, VerifyFacts};
 use super::layer::{AttemptChoice, ContextView, Fetched, Handed, LayerFn, LayerInput, RunFacts, StartFacts};
 
@@ -89,7 +89,7 @@ pub(crate) fn enter(layer: LayerFn, facts: RunFacts<'_>) -> Outcome {
 /// The first attempt of the task, with its own executor.
 pub(crate) fn start_facts<'f>(run: &'f NewRun, task: &'f Task, attempts: &'f [Attempt]) -> StartFacts<'f> {
     static NO_ENV: BTreeMap<String, String> = BTreeMap::new();
-    static NO_NEEDS: Judged = Judged { unmet: None, warnings: Vec::new() };
+    static NO_NEEDS: NeedsJudgment = NeedsJudgment { unmet: None, warnings: Vec::new() };
     let part = part(task);
     let executor = &part.spec.executor;
     StartFacts {
@@ -110,7 +110,7 @@ pub(crate) fn start_facts<'f>(run: &'f NewRun, task: &'f Task, attempts: &'f [At
 }
 
 /// An attempt that cost nothing and ended with these checks.
-pub(crate) fn verify_facts<'s>(claim: &'s Claim, checks: &'s [CheckSeen]) -> VerifyFacts<'s> {
+pub(crate) fn verify_facts<'s>(claim: &'s ExecutorClaim, checks: &'s [CheckSeen]) -> VerifyFacts<'s> {
     VerifyFacts {
         number: 1,
         claim,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use contract::aocl::Layer;
-use contract::aocl::stack::{self, Reference, Stack, Walk};
+use contract::aocl::stack::{self, Stack, StackReference, StackWalk};
 use contract::domain::code::ErrorCode;
 use ops::{Error, Result};
 use serde_json::json;
@@ -50,13 +50,13 @@ impl LayerStack {
     pub(crate) fn select(stack: &Stack) -> Result<Self> {
         let mut nodes: Vec<LayerNode> = Vec::new();
         match &stack.walk {
-            Walk::Pipeline(steps) => {
+            StackWalk::Pipeline(steps) => {
                 for step in steps.iter().filter(|step| step.enabled) {
                     nodes.push(node(&step.id, step.reference, &nodes)?);
                 }
             }
             // Edges and conditions are walked here once they are supported, and bypasses with them.
-            Walk::Dag { .. } => return Err(refused("the mode `dag` is not supported yet")),
+            StackWalk::Dag { .. } => return Err(refused("the mode `dag` is not supported yet")),
         }
         let has = |layer: Layer| nodes.iter().any(|node| node.spec.layer == layer);
         if let Some(missing) = LAYERS.iter().find(|spec| spec.is_required && !has(spec.layer)) {
@@ -80,10 +80,10 @@ impl LayerStack {
 }
 
 /// The next node after `above`. Layers before the tasks may come in any order; the others have theirs, and run once.
-fn node(id: &str, reference: Reference, above: &[LayerNode]) -> Result<LayerNode> {
+fn node(id: &str, reference: StackReference, above: &[LayerNode]) -> Result<LayerNode> {
     let layer = match reference {
-        Reference::Layer(layer) => layer,
-        Reference::AlertFast | Reference::Restricted => {
+        StackReference::Layer(layer) => layer,
+        StackReference::AlertFast | StackReference::Restricted => {
             return Err(refused(&format!("the branch `{id}` is not supported yet")));
         }
     };

@@ -9,13 +9,13 @@ fn pipeline() -> Pipeline {
     Pipeline::new(LayerStack::parse(DEFAULT).unwrap(), &run_of(vec![PlanTask::minimal("a")]))
 }
 
-fn result(exit: Exit) -> LayerResult {
+fn result(exit: LayerEnd) -> LayerResult {
     let decisions = vec![Decision { code: "A".to_owned(), reason: "because".to_owned() }];
     LayerResult { decisions, delta: Map::new(), refs: Vec::new(), exit, timing_ms: 3 }
 }
 
-fn passes() -> Exit {
-    Exit::Continue(Handed::Nothing)
+fn passes() -> LayerEnd {
+    LayerEnd::Continue(Handed::Nothing)
 }
 
 /// The first layer of a stage.
@@ -30,7 +30,7 @@ fn last_of_entry(pipeline: &Pipeline) -> LayerNode {
 /// The envelopes that would be written: intent, message, payload.
 fn envelopes(pipeline: &Pipeline) -> Vec<(&str, &str, &Value)> {
     let envelopes = pipeline.entries().iter().filter_map(|entry| match entry {
-        Entry::Envelope(note) => Some((&*note.intent, &*note.message, &note.payload)),
+        JournalEntry::Envelope(note) => Some((&*note.intent, &*note.message, &note.payload)),
         _ => None,
     });
     envelopes.collect()
@@ -38,7 +38,7 @@ fn envelopes(pipeline: &Pipeline) -> Vec<(&str, &str, &Value)> {
 
 #[test]
 fn a_layers_record_says_how_the_walk_goes_on() {
-    let refuse = || Exit::Refuse("no".into());
+    let refuse = || LayerEnd::Refuse("no".into());
     let id: TaskId = contract::domain::id::Id::from_bits(1);
     let halts = json!({
         "halt_pipeline": true, "branch_to": "L9.assemble.respond", "bypass_layers": [],
@@ -48,10 +48,10 @@ fn a_layers_record_says_how_the_walk_goes_on() {
     let parks = json!(Control { require_hitl: true, ..Control::default() });
     let mut parks_all = halts.clone();
     parks_all["require_hitl"] = json!(true);
-    let park = || Exit::Park("ask".to_owned());
+    let park = || LayerEnd::Park("ask".to_owned());
     let cases = [
         (passes(), Stage::Enter, &goes_on),
-        (Exit::Answer(json!(1)), Stage::Enter, &halts),
+        (LayerEnd::Answer(json!(1)), Stage::Enter, &halts),
         (refuse(), Stage::Enter, &halts),
         (park(), Stage::Enter, &parks_all),
         (refuse(), Stage::Start, &goes_on),
@@ -131,7 +131,7 @@ fn a_walk_continues_on_records_of_an_older_binary() {
 
 #[test]
 fn a_last_layer_that_refused_is_not_passed() {
-    for exit in [Exit::Refuse("no".into()), Exit::Park("ask".to_owned())] {
+    for exit in [LayerEnd::Refuse("no".into()), LayerEnd::Park("ask".to_owned())] {
         let mut pipeline = pipeline();
         let last = last_of_entry(&pipeline);
         pipeline.record(&last, result(exit), None).unwrap();
@@ -143,15 +143,18 @@ fn a_last_layer_that_refused_is_not_passed() {
 fn the_layers_of_a_task_end_with_the_first_that_does_not_continue() {
     let id: TaskId = contract::domain::id::Id::from_bits(1);
     let brief = || Handed::Brief("b".to_owned());
-    let cases: [(Exit, fn(&StageEnd) -> bool); 4] = [
-        (Exit::Continue(brief()), |end| matches!(end, StageEnd::Passed(handed) if handed.len() == 2)),
-        (Exit::Refuse("no".into()), |end| matches!(end, StageEnd::Refused(reason) if reason.text == "no")),
-        (Exit::Park("ask".to_owned()), |end| matches!(end, StageEnd::Parked(reason) if reason == "ask")),
-        (Exit::Answer(json!(1)), |end| matches!(end, StageEnd::Refused(_))),
+    let cases: [(LayerEnd, fn(&StageEnd) -> bool); 4] = [
+        (LayerEnd::Continue(brief()), |end| matches!(end, StageEnd::Passed(handed) if handed.len() == 2)),
+        (
+            LayerEnd::Refuse("no".into()),
+            |end| matches!(end, StageEnd::Refused(reason) if reason.text == "no"),
+        ),
+        (LayerEnd::Park("ask".to_owned()), |end| matches!(end, StageEnd::Parked(reason) if reason == "ask")),
+        (LayerEnd::Answer(json!(1)), |end| matches!(end, StageEnd::Refused(_))),
     ];
     for (exit, is_expected) in cases {
         let mut pipeline = pipeline();
-        let results = vec![result(Exit::Continue(brief())), result(exit)];
+        let results = vec![result(LayerEnd::Continue(brief())), result(exit)];
         let end = pipeline.record_stage(Stage::Start, results, &id).unwrap();
         assert!(is_expected(&end), "{end:?}");
         assert_eq!(envelopes(&pipeline).len(), 3);

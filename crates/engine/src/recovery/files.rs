@@ -6,20 +6,20 @@ use contract::domain::rollback::{FileResult, Trigger};
 use contract::domain::text::counted;
 use contract::domain::time::Timestamp;
 use ops::Result;
-use ops::run::journal::Entry;
+use ops::run::journal::JournalEntry;
 
-use super::Decision;
+use super::RecoveryChoice;
 use crate::dispatcher::isolated;
 use crate::dispatcher::rollback::{self, Rolled, is_unfinished};
 use crate::dispatcher::{EngineRun, TaskWork, selection};
 use crate::launcher::with_causes;
-use crate::snapshots::{Between, Fault};
+use crate::snapshots::{Between, SnapshotError};
 
 /// What was done with the files of an interrupted attempt.
 #[derive(Default)]
-pub(super) struct Files {
+pub(super) struct RecoveredFiles {
     /// For the journal, where a rollback ended.
-    pub(super) entry: Option<Entry>,
+    pub(super) entry: Option<JournalEntry>,
     /// What to say about it, if there is anything to say.
     pub(super) told: Option<String>,
     /// How many paths were brought back. `None` if none had to be.
@@ -30,7 +30,7 @@ pub(super) struct Files {
     pub(super) is_unfit: bool,
 }
 
-impl Files {
+impl RecoveredFiles {
     fn stay(told: impl Into<String>) -> Self {
         Self { told: Some(told.into()), ..Self::default() }
     }
@@ -87,7 +87,7 @@ pub(super) fn between(
 
 /// What a task that was decided about needs of its files.
 pub(super) struct Need {
-    pub(super) decision: Decision,
+    pub(super) decision: RecoveryChoice,
     /// The locks of its scope are held, and no other task had them since.
     pub(super) is_held: bool,
     /// Another task had its locks since.
@@ -101,19 +101,25 @@ pub(super) fn bring_back(
     work: &mut TaskWork,
     last: &Attempt,
     need: &Need,
-) -> Result<Files> {
+) -> Result<RecoveredFiles> {
     let is_begun = last.rollback.as_ref().is_some_and(is_unfinished);
-    if is_wanted_back(engine, work, last) && (is_begun || need.decision == Decision::Rerun) {
+    if is_wanted_back(engine, work, last) && (is_begun || need.decision == RecoveryChoice::Rerun) {
         return roll_back(engine, work, last, need);
     }
     match (need.decision, last.state) {
-        (Decision::Verified | Decision::Parked, _) => Ok(Files::default()),
-        (Decision::Rerun, AttemptState::Succeeded | AttemptState::Failed) => Ok(Files::default()),
-        (Decision::Rerun, AttemptState::Unknown) => Ok(Files::stay("its files stay as they are")),
-        (Decision::Rerun, AttemptState::Interrupted) if goes_on(engine, work, last) => {
-            Ok(Files::stay("its files stay as they are, because its agent goes on with its conversation"))
+        (RecoveryChoice::Verified | RecoveryChoice::Parked, _) => Ok(RecoveredFiles::default()),
+        (RecoveryChoice::Rerun, AttemptState::Succeeded | AttemptState::Failed) => {
+            Ok(RecoveredFiles::default())
         }
-        (Decision::Rerun, AttemptState::Started | AttemptState::Interrupted) => {
+        (RecoveryChoice::Rerun, AttemptState::Unknown) => {
+            Ok(RecoveredFiles::stay("its files stay as they are"))
+        }
+        (RecoveryChoice::Rerun, AttemptState::Interrupted) if goes_on(engine, work, last) => {
+            Ok(RecoveredFiles::stay(
+                "its files stay as they are, because its agent goes on with its conversation",
+            ))
+        }
+        (RecoveryChoice::Rerun, AttemptState::Started | AttemptState::Interrupted) => {
             restore(engine, work, last, need)
         }
     }
@@ -126,64 +132,77 @@ fn goes_on(engine: &EngineRun<'_>, work: &TaskWork, last: &Attempt) -> bool {
 }
 
 /// Takes an attempt back as its plan asks. What its dead engine began is finished.
-fn roll_back(engine: &mut EngineRun<'_>, work: &mut TaskWork, last: &Attempt, need: &Need) -> Result<Files> {
+fn roll_back(
+    engine: &mut EngineRun<'_>,
+    work: &mut TaskWork,
+    last: &Attempt,
+    need: &Need,
+) -> Result<RecoveredFiles> {
     // A person who reruns a parked task has seen what the rollback left.
     let is_asked = engine.settings.rerun_parked && last.state == AttemptState::Unknown;
     if !need.is_held {
-        return Ok(Files { is_unfit: !is_asked, ..Files::default() });
+        return Ok(RecoveredFiles { is_unfit: !is_asked, ..RecoveredFiles::default() });
     }
     let mark = engine.pipeline.mark();
     let end = rollback::roll_back(engine, work, mark, Trigger::TaskInterrupted, need.between)?;
     let Some(rolled) = end.done() else {
-        return Ok(Files { is_unfit: !is_asked, ..Files::default() });
+        return Ok(RecoveredFiles { is_unfit: !is_asked, ..RecoveredFiles::default() });
     };
     let is_unfit = !(rolled.is_whole || is_asked);
-    Ok(Files::of(rolled, is_unfit))
+    Ok(RecoveredFiles::of(rolled, is_unfit))
 }
 
 /// Brings the files of an attempt back that is run again, where they were kept.
-fn restore(engine: &mut EngineRun<'_>, work: &mut TaskWork, last: &Attempt, need: &Need) -> Result<Files> {
+fn restore(
+    engine: &mut EngineRun<'_>,
+    work: &mut TaskWork,
+    last: &Attempt,
+    need: &Need,
+) -> Result<RecoveredFiles> {
     if work.is_isolated() {
         return Ok(match isolated::restore_clone(engine, work, &last.begun.id) {
-            Ok(0) => Files::stay("it had changed no files"),
+            Ok(0) => RecoveredFiles::stay("it had changed no files"),
             Ok(count) => {
                 let told = format!("restored before it runs again: {} of its clone", counted(count, "file"));
-                Files { restored: Some(count as u64), ..Files::stay(told) }
+                RecoveredFiles { restored: Some(count as u64), ..RecoveredFiles::stay(told) }
             }
-            Err(why) => Files::unfit(format!("its clone could not be restored: {why}")),
+            Err(why) => RecoveredFiles::unfit(format!("its clone could not be restored: {why}")),
         });
     }
     if last.rollback.is_some() {
-        return Ok(Files::stay("it was rolled back before"));
+        return Ok(RecoveredFiles::stay("it was rolled back before"));
     }
     if !engine.settings.archive.snapshots.has(&last.begun.id) {
         let has_scope = !work.spec().writes.is_empty();
         let why = if has_scope { "no snapshot of its files was kept" } else { "it declares no `writes`" };
-        return Ok(Files::stay(format!("nothing could be restored: {why}")));
+        return Ok(RecoveredFiles::stay(format!("nothing could be restored: {why}")));
     }
     // The other one worked with what it had left, so that is what there is to begin with.
     if need.is_lost {
-        return Ok(Files::stay("nothing could be restored: another task had its locks since"));
+        return Ok(RecoveredFiles::stay("nothing could be restored: another task had its locks since"));
     }
     if !need.is_held {
-        return Ok(Files::unfit("its files could not be restored, because its locks were not free"));
+        return Ok(RecoveredFiles::unfit("its files could not be restored, because its locks were not free"));
     }
     match rollback::preview_of(engine, &last.begun.id) {
         // Nothing was ever kept of it, so it is run again as it is without snapshots.
-        Err(fault @ (Fault::Missing | Fault::Nowhere | Fault::Repository(_))) => {
-            return Ok(Files::stay(format!("nothing could be restored: {fault}")));
+        Err(fault @ (SnapshotError::Missing | SnapshotError::Nowhere | SnapshotError::Repository(_))) => {
+            return Ok(RecoveredFiles::stay(format!("nothing could be restored: {fault}")));
         }
         Err(fault) => {
-            return Ok(Files::unfit(format!("its files could not be restored: {}", with_causes(&fault))));
+            return Ok(RecoveredFiles::unfit(format!(
+                "its files could not be restored: {}",
+                with_causes(&fault)
+            )));
         }
-        Ok(changed) if changed.is_empty() => return Ok(Files::stay("it had changed no files")),
+        Ok(changed) if changed.is_empty() => return Ok(RecoveredFiles::stay("it had changed no files")),
         Ok(_) => {}
     }
     let mark = engine.pipeline.mark();
     let end = rollback::roll_back(engine, work, mark, Trigger::TaskInterrupted, need.between)?;
     let Some(rolled) = end.done() else {
-        return Ok(Files { is_unfit: true, ..Files::default() });
+        return Ok(RecoveredFiles { is_unfit: true, ..RecoveredFiles::default() });
     };
     let is_unfit = !rolled.is_whole_but_limits;
-    Ok(Files::of(rolled, is_unfit))
+    Ok(RecoveredFiles::of(rolled, is_unfit))
 }

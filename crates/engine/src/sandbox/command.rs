@@ -9,8 +9,8 @@ use contract::domain::scope::Scope;
 use ops::inside::InsideTask;
 
 use super::private::{bind_anew, make};
-use super::{Private, SandboxSettings, Wanted, of_child};
-use crate::inside::{Inside, TaskDoor, TaskDoors};
+use super::{Private, SandboxRequest, SandboxSettings, of_child};
+use crate::inside::{InsideCaller, TaskDoor, TaskDoors};
 use crate::supervisor::Sandbox;
 
 /// Only one command of a task runs at a time.
@@ -83,8 +83,8 @@ impl CommandSandboxes {
         CommandDirectories { sandboxes: self, task }
     }
 
-    fn wanted<'w>(&self, scopes: &'w [Scope]) -> Wanted<'w> {
-        Wanted { git: self.git, ..Wanted::plain(scopes, Some(self.mode), self.namespace) }
+    fn wanted<'w>(&self, scopes: &'w [Scope]) -> SandboxRequest<'w> {
+        SandboxRequest { git: self.git, ..SandboxRequest::plain(scopes, Some(self.mode), self.namespace) }
     }
 }
 
@@ -115,7 +115,7 @@ impl<'s> CommandDirectories<'s> {
         let place = (sandboxes.workspace.as_path(), &self.private());
         let confined = of_child(&sandboxes.settings, &wanted, place, (argv, environment))?;
         let confined = confined.ok_or("no sandbox is wanted")?;
-        let inside = Inside::of(self.task.clone(), None, &wanted, &confined);
+        let inside = InsideCaller::of(self.task.clone(), None, &wanted, &confined);
         let mut door = None;
         if let Some(socket) = confined.sandbox.socket.as_ref().map(PathBuf::from) {
             let bound = bind_anew(&socket);

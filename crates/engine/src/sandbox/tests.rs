@@ -7,7 +7,7 @@ fn scope(text: &str) -> Scope {
 #[test]
 fn a_sandbox_that_is_demanded_is_refused_where_a_part_is_known_to_be_missing() {
     let wanted = |mode, namespace, network| {
-        let wanted = Wanted { network, ..Wanted::plain(&[], Some(mode), namespace) };
+        let wanted = SandboxRequest { network, ..SandboxRequest::plain(&[], Some(mode), namespace) };
         wanted.refusal(Path::new("/")).is_some()
     };
     assert!(!wanted(SandboxMode::Enforce, Namespace::On, NetworkUse::None));
@@ -24,7 +24,10 @@ fn a_sandbox_that_is_demanded_is_refused_where_the_workspace_does_not_allow_it()
     std::os::unix::fs::symlink("/etc", workspace.join("away")).unwrap();
     let refusal = |writes: &str, git: GitUse| {
         let writes = [scope(writes)];
-        let wanted = Wanted { git, ..Wanted::plain(&writes, Some(SandboxMode::Enforce), Namespace::On) };
+        let wanted = SandboxRequest {
+            git,
+            ..SandboxRequest::plain(&writes, Some(SandboxMode::Enforce), Namespace::On)
+        };
         wanted.refusal(workspace)
     };
     assert_eq!(refusal("src", GitUse::Commit), None);
@@ -94,10 +97,10 @@ fn endpoints_belong_to_the_command_that_declares_them_and_hosts_to_a_restricted_
     };
     let allow = [rule("example.org:443")];
     let of = |network, word: &str| {
-        let wanted = Wanted {
+        let wanted = SandboxRequest {
             network,
             network_allow: &allow,
-            ..Wanted::plain(&[], Some(SandboxMode::Enforce), Namespace::On)
+            ..SandboxRequest::plain(&[], Some(SandboxMode::Enforce), Namespace::On)
         };
         let reachable = settings.reachable_of(&wanted, &[word.into(), "-p".into()]);
         [reachable.allow, reachable.endpoints].map(|rules| rules.len())

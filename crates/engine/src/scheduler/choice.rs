@@ -4,14 +4,14 @@
 const EXACT_MAX: usize = 14;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Candidate {
+pub(super) struct StartCandidate {
     pub(super) task: usize,
     pub(super) weight: u128,
 }
 
 /// At most `room` tasks. Of sets that weigh the same, the one that was offered first.
 pub(super) fn choose(
-    candidates: &[Candidate],
+    candidates: &[StartCandidate],
     collide: impl Fn(usize, usize) -> bool,
     room: usize,
 ) -> Vec<usize> {
@@ -32,7 +32,7 @@ pub(super) fn choose(
 }
 
 /// The heaviest that fits beside those before it, again and again.
-fn greedy(sorted: &[Candidate], collide: &impl Fn(usize, usize) -> bool, room: usize) -> Vec<usize> {
+fn greedy(sorted: &[StartCandidate], collide: &impl Fn(usize, usize) -> bool, room: usize) -> Vec<usize> {
     let mut set: Vec<usize> = Vec::new();
     for (index, candidate) in sorted.iter().enumerate() {
         let free = set.iter().all(|&other| !collide(candidate.task, sorted[other].task));
@@ -44,7 +44,7 @@ fn greedy(sorted: &[Candidate], collide: &impl Fn(usize, usize) -> bool, room: u
 }
 
 struct Search<'s, C> {
-    sorted: &'s [Candidate],
+    sorted: &'s [StartCandidate],
     collide: &'s C,
     room: usize,
     best: Vec<usize>,
@@ -81,8 +81,8 @@ mod tests {
 
     use super::*;
 
-    fn candidates(weights: &[u128]) -> Vec<Candidate> {
-        weights.iter().enumerate().map(|(task, &weight)| Candidate { task, weight }).collect()
+    fn candidates(weights: &[u128]) -> Vec<StartCandidate> {
+        weights.iter().enumerate().map(|(task, &weight)| StartCandidate { task, weight }).collect()
     }
 
     #[test]

@@ -1,7 +1,7 @@
 mod reference;
 
 use super::*;
-use contract::domain::attempt::{AttemptState, NewAttempt, Outcome};
+use contract::domain::attempt::{AttemptOutcome, AttemptState, NewAttempt};
 use contract::domain::id::Id;
 use contract::domain::run::Owner;
 use contract::domain::time::Timestamp;
@@ -30,8 +30,8 @@ fn starts(board: &mut Board) -> String {
     let names: Vec<String> = steps
         .iter()
         .map(|step| match step {
-            Step::Start(task) => board.slots()[*task].name.clone(),
-            Step::Skip { task, because } => {
+            BoardStep::Start(task) => board.slots()[*task].name.clone(),
+            BoardStep::Skip { task, because } => {
                 format!("{}-skipped-by-{}", board.slots()[*task].name, board.slots()[*because].name)
             }
         })
@@ -78,7 +78,7 @@ fn a_retry_waits_for_its_time() {
         (starts(&mut board), board.next_due_ms(0), board.is_settled(0)),
         (String::new(), Some(100), false)
     );
-    assert_eq!(board.steps(100), [Step::Start(0)]);
+    assert_eq!(board.steps(100), [BoardStep::Start(0)]);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_repetition_waits_for_the_longer_of_the_plan_and_the_executor() {
         state: AttemptState::Failed,
         started_at: Timestamp::from_millis(0),
         ended_at: Some(Timestamp::from_millis(1)),
-        outcome: Some(Outcome { retry_after_ms, ..Outcome::default() }),
+        outcome: Some(AttemptOutcome { retry_after_ms, ..AttemptOutcome::default() }),
         rollback: None,
     };
     let spec = PlanTask { retries: 2, backoff_ms: vec![100, 700], ..PlanTask::minimal("a") };
@@ -180,7 +180,7 @@ fn a_wide_task_gets_its_turn_however_many_narrow_ones_there_are() {
         let steps = board.steps(0);
         board.note(&steps, 0);
         for step in steps {
-            let Step::Start(task) = step else { panic!("nothing is skipped here") };
+            let BoardStep::Start(task) = step else { panic!("nothing is skipped here") };
             board.set_status(task, Status::InProgress);
         }
         // One at a time comes to its end, so that the four are never all free by themselves.
@@ -241,7 +241,7 @@ proptest! {
             board.note(&steps, 0);
             for step in &steps {
                 match *step {
-                    Step::Start(task) => {
+                    BoardStep::Start(task) => {
                         prop_assert!(board.slots()[task].needs.iter().all(|&n| board.slots()[n].status == Status::Done));
                         prop_assert!(
                             running.iter().all(|&r| !overlap(&board.slots()[r].writes, &board.slots()[task].writes))
@@ -250,7 +250,7 @@ proptest! {
                         running.push(task);
                         prop_assert!(running.len() <= max_parallel);
                     }
-                    Step::Skip { task, .. } => board.set_status(task, Status::Canceled),
+                    BoardStep::Skip { task, .. } => board.set_status(task, Status::Canceled),
                 }
             }
             match running.pop() {
@@ -306,8 +306,8 @@ proptest! {
             prop_assert_eq!(passed, naive.passed_over_after(&steps, now_ms));
             for step in steps {
                 match step {
-                    Step::Start(task) => board.set_status(task, Status::InProgress),
-                    Step::Skip { task, .. } => board.set_status(task, Status::Canceled),
+                    BoardStep::Start(task) => board.set_status(task, Status::InProgress),
+                    BoardStep::Skip { task, .. } => board.set_status(task, Status::Canceled),
                 }
             }
         }

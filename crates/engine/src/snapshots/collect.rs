@@ -8,20 +8,20 @@ use std::path::Path;
 
 use contract::domain::attempt::AttemptId;
 use contract::domain::limits;
-use contract::domain::rollback::Node;
+use contract::domain::rollback::TreeNode;
 use contract::domain::time::Timestamp;
 use ops::host::{Collected, Collection, KeptSnapshot};
 use rustix::fs::FlockOperation;
 
 use super::objects::{Digest, Objects};
-use super::record::{Header, Side};
-use super::{Fault, Snapshots};
+use super::record::{RecordHeader, RecordSide};
+use super::{SnapshotError, Snapshots};
 
 /// The file with the time of the last collection that a run made.
 const COLLECTED: &str = "collected";
 
 /// One snapshot as a collection sees it. What it contains is read again where it matters: all together may not fit into memory.
-struct Candidate {
+struct CollectCandidate {
     attempt: AttemptId,
     at: Timestamp,
     record_bytes: u64,
@@ -39,12 +39,12 @@ enum Condition {
 
 impl Snapshots {
     /// Every snapshot that can be read, oldest first.
-    pub fn list(&self) -> Result<Vec<KeptSnapshot>, Fault> {
+    pub fn list(&self) -> Result<Vec<KeptSnapshot>, SnapshotError> {
         let mut kept = Vec::new();
         for attempt in self.attempts()? {
-            let Some(record) = self.load(&attempt, Side::Before).ok().flatten() else { continue };
-            let Header { task_id, run_id, name, root, at, taken, scopes, .. } = record.header;
-            let has_end = self.record_path(&attempt, Side::After).is_some_and(|path| path.exists());
+            let Some(record) = self.load(&attempt, RecordSide::Before).ok().flatten() else { continue };
+            let RecordHeader { task_id, run_id, name, root, at, taken, scopes, .. } = record.header;
+            let has_end = self.record_path(&attempt, RecordSide::After).is_some_and(|path| path.exists());
             let workspace = root;
             kept.push(KeptSnapshot {
                 attempt_id: attempt,
@@ -64,12 +64,12 @@ impl Snapshots {
 
     /// Removes the snapshots that the collection names, under an exclusive lock. Nothing is removed if a record cannot be
     /// read.
-    pub fn collect(&self, collection: &Collection) -> Result<Collected, Fault> {
+    pub fn collect(&self, collection: &Collection) -> Result<Collected, SnapshotError> {
         let alone = || self.hold(FlockOperation::NonBlockingLockExclusive);
         let _hold = if collection.is_preview { None } else { Some(alone()?) };
         let objects = if collection.is_preview { self.objects_as_they_are()? } else { self.objects()? };
         let kept = Contents::in_directory(objects.directory());
-        let mut contents = kept.map_err(Fault::io("could not read the content store"))?;
+        let mut contents = kept.map_err(SnapshotError::io("could not read the content store"))?;
         let mut candidates = self.candidates(&mut contents)?;
         candidates.sort_by(|one, two| (one.at, &one.attempt).cmp(&(two.at, &two.attempt)));
         // Any content could be one that it needs.
@@ -103,7 +103,7 @@ impl Snapshots {
         collected.contents = gone.len() as u64;
         if !collection.is_preview {
             let removed = remove(&objects, &gone).and_then(|()| self.remove_unfinished());
-            removed.map_err(Fault::io("could not remove old contents"))?;
+            removed.map_err(SnapshotError::io("could not remove old contents"))?;
         }
         Ok(collected)
     }
@@ -135,12 +135,14 @@ impl Snapshots {
     }
 
     /// The attempts that have a record.
-    fn attempts(&self) -> Result<BTreeSet<AttemptId>, Fault> {
-        let directory = self.directory.as_ref().ok_or(Fault::Nowhere)?;
+    fn attempts(&self) -> Result<BTreeSet<AttemptId>, SnapshotError> {
+        let directory = self.directory.as_ref().ok_or(SnapshotError::Nowhere)?;
         let listing = match fs::read_dir(directory) {
             Ok(listing) => listing,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
-            Err(error) => return Err(Fault::io(format!("could not read {}", directory.display()))(error)),
+            Err(error) => {
+                return Err(SnapshotError::io(format!("could not read {}", directory.display()))(error));
+            }
         };
         let name = |entry: fs::DirEntry| {
             let name = entry.file_name().into_string().ok()?;
@@ -151,18 +153,18 @@ impl Snapshots {
     }
 
     /// Every snapshot, after counting who uses which content.
-    fn candidates(&self, contents: &mut Contents) -> Result<Vec<Candidate>, Fault> {
+    fn candidates(&self, contents: &mut Contents) -> Result<Vec<CollectCandidate>, SnapshotError> {
         let mut candidates = Vec::new();
         for attempt in self.attempts()? {
-            let mut candidate = Candidate {
+            let mut candidate = CollectCandidate {
                 attempt: attempt.clone(),
                 at: Timestamp::from_millis(0),
                 record_bytes: 0,
                 condition: Condition::Readable,
             };
             let mut digests = BTreeSet::new();
-            for side in [Side::Before, Side::After] {
-                let path = self.record_path(&attempt, side).ok_or(Fault::Nowhere)?;
+            for side in [RecordSide::Before, RecordSide::After] {
+                let path = self.record_path(&attempt, side).ok_or(SnapshotError::Nowhere)?;
                 candidate.record_bytes += fs::metadata(path).map_or(0, |meta| meta.len());
                 match self.load(&attempt, side) {
                     Ok(Some(record)) => {
@@ -170,11 +172,11 @@ impl Snapshots {
                         digests.extend(record.tree.values().filter_map(content));
                     }
                     Ok(None) => {}
-                    Err(Fault::OtherVersion(_)) => candidate.condition = Condition::Unknown,
-                    Err(Fault::Damaged(_)) if candidate.condition == Condition::Readable => {
+                    Err(SnapshotError::OtherVersion(_)) => candidate.condition = Condition::Unknown,
+                    Err(SnapshotError::Damaged(_)) if candidate.condition == Condition::Readable => {
                         candidate.condition = Condition::Damaged;
                     }
-                    Err(Fault::Damaged(_)) => {}
+                    Err(SnapshotError::Damaged(_)) => {}
                     Err(fault) => return Err(fault),
                 }
             }
@@ -188,12 +190,12 @@ impl Snapshots {
     }
 
     /// The contents of one snapshot, as far as its records can be read.
-    fn contents_of(&self, attempt: &AttemptId) -> Result<BTreeSet<Digest>, Fault> {
+    fn contents_of(&self, attempt: &AttemptId) -> Result<BTreeSet<Digest>, SnapshotError> {
         let mut digests = BTreeSet::new();
-        for side in [Side::Before, Side::After] {
+        for side in [RecordSide::Before, RecordSide::After] {
             match self.load(attempt, side) {
                 Ok(Some(record)) => digests.extend(record.tree.values().filter_map(content)),
-                Ok(None) | Err(Fault::Damaged(_)) => {}
+                Ok(None) | Err(SnapshotError::Damaged(_)) => {}
                 Err(fault) => return Err(fault),
             }
         }
@@ -202,8 +204,8 @@ impl Snapshots {
 }
 
 /// Whether a snapshot stays however old it is.
-fn is_needed(collection: &Collection, candidate: &Candidate) -> bool {
-    let Candidate { attempt, condition, .. } = candidate;
+fn is_needed(collection: &Collection, candidate: &CollectCandidate) -> bool {
+    let CollectCandidate { attempt, condition, .. } = candidate;
     match condition {
         Condition::Damaged => false,
         Condition::Unknown => true,
@@ -212,25 +214,25 @@ fn is_needed(collection: &Collection, candidate: &Candidate) -> bool {
 }
 
 /// A content, the space that it takes, and how many snapshots have it.
-struct Content {
+struct ContentUse {
     digest: Digest,
     bytes: u64,
     users: u32,
 }
 
 /// Every content of the store, sorted by digest. There are at most as many as `SNAPSHOTS_BYTES_MAX` has blocks.
-struct Contents(Vec<Content>);
+struct Contents(Vec<ContentUse>);
 
 impl Contents {
     fn bytes(&self) -> u64 {
         self.0.iter().map(|content| content.bytes).sum()
     }
 
-    fn unused(&self) -> impl Iterator<Item = &Content> {
+    fn unused(&self) -> impl Iterator<Item = &ContentUse> {
         self.0.iter().filter(|content| content.users == 0)
     }
 
-    fn get(&mut self, digest: &Digest) -> Option<&mut Content> {
+    fn get(&mut self, digest: &Digest) -> Option<&mut ContentUse> {
         let at = self.0.binary_search_by(|content| content.digest.cmp(digest)).ok()?;
         self.0.get_mut(at)
     }
@@ -270,7 +272,7 @@ impl Contents {
                 let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
                 let Ok(meta) = entry.metadata() else { continue };
                 if let Some(digest) = parsed(&name) {
-                    contents.push(Content { digest, bytes: meta.blocks() * 512, users: 0 });
+                    contents.push(ContentUse { digest, bytes: meta.blocks() * 512, users: 0 });
                 }
             }
         }
@@ -279,10 +281,10 @@ impl Contents {
     }
 }
 
-fn content(node: &Node) -> Option<Digest> {
+fn content(node: &TreeNode) -> Option<Digest> {
     match node {
-        Node::File { digest, .. } | Node::Link { digest } => Some(*digest),
-        Node::Directory { .. } | Node::Special { .. } | Node::Unread { .. } => None,
+        TreeNode::File { digest, .. } | TreeNode::Link { digest } => Some(*digest),
+        TreeNode::Directory { .. } | TreeNode::Special { .. } | TreeNode::Unread { .. } => None,
     }
 }
 

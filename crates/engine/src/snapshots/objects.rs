@@ -42,7 +42,7 @@ impl Drop for Objects {
 
 /// What was put into the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stored {
+pub(super) struct StoredObject {
     pub(super) digest: Digest,
     pub(super) bytes: u64,
     /// It shares its blocks with the file it was taken from.
@@ -52,14 +52,14 @@ pub(super) struct Stored {
 
 /// How much of a file is read, and until when: a task may leave one of any size.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct ReadLimits {
     pub(super) bytes_max: u64,
     pub(super) deadline: Option<Instant>,
 }
 
-impl Bounds {
+impl ReadLimits {
     /// For contents that were bounded when they were taken in.
-    pub(super) const NONE: Bounds = Bounds { bytes_max: u64::MAX, deadline: None };
+    pub(super) const NONE: ReadLimits = ReadLimits { bytes_max: u64::MAX, deadline: None };
 
     /// Why a file is not read any further.
     pub(super) fn check(&self, bytes: u64) -> io::Result<()> {
@@ -122,13 +122,13 @@ impl Objects {
     }
 
     /// Takes in what a file contains now.
-    pub(super) fn put_file(&self, from: &File, bounds: &Bounds) -> io::Result<Stored> {
+    pub(super) fn put_file(&self, from: &File, bounds: &ReadLimits) -> io::Result<StoredObject> {
         let fresh = self.temporary();
         let put = || {
             let into = private().open(&fresh)?;
             let Copied { digest, bytes, is_cloned } = copy(from, &into, bounds)?;
             let is_new = self.place(&fresh, digest, bytes)?;
-            Ok(Stored { digest, bytes, is_cloned, is_new })
+            Ok(StoredObject { digest, bytes, is_cloned, is_new })
         };
         let stored = put();
         if stored.is_err() {
@@ -157,7 +157,7 @@ impl Objects {
     /// Copies a content into an empty file.
     pub(super) fn copy_to(&self, digest: &Digest, into: &File) -> io::Result<()> {
         let from = File::open(self.path(digest))?;
-        let copied = copy(&from, into, &Bounds::NONE)?;
+        let copied = copy(&from, into, &ReadLimits::NONE)?;
         if copied.digest == *digest { Ok(()) } else { Err(damaged()) }
     }
 
@@ -220,7 +220,7 @@ pub(super) fn sync_around(directory: &File) -> io::Result<()> {
 }
 
 /// Copies a file by sharing its blocks where the file system can, and otherwise without its holes.
-pub(super) fn copy(from: &File, into: &File, bounds: &Bounds) -> io::Result<Copied> {
+pub(super) fn copy(from: &File, into: &File, bounds: &ReadLimits) -> io::Result<Copied> {
     bounds.check(from.metadata()?.len())?;
     #[cfg(target_os = "linux")]
     if rustix::fs::ioctl_ficlone(into, from).is_ok() {
@@ -252,7 +252,7 @@ pub(super) fn copy(from: &File, into: &File, bounds: &Bounds) -> io::Result<Copi
 }
 
 /// The digest and the length of a file.
-pub(super) fn digest_of(file: &File, bounds: &Bounds) -> io::Result<(Digest, u64)> {
+pub(super) fn digest_of(file: &File, bounds: &ReadLimits) -> io::Result<(Digest, u64)> {
     bounds.check(file.metadata()?.len())?;
     let mut file = file;
     file.seek(SeekFrom::Start(0))?;

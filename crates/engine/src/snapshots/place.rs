@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, RawMode, Stat};
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-pub(crate) struct Place {
+pub(crate) struct ScopeRoot {
     root: Rc<OwnedFd>,
     /// The directory that was opened last: most paths have the same as the one before.
     last: RefCell<Option<(Vec<u8>, Rc<OwnedFd>)>>,
@@ -26,7 +26,7 @@ pub(crate) struct Spot<'p> {
     pub(crate) name: &'p OsStr,
 }
 
-impl Place {
+impl ScopeRoot {
     pub(crate) fn open(root: &Path) -> io::Result<Self> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(root, flags, Mode::empty())?;

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use contract::digest;
 use contract::domain::attempt::{AttemptId, Taken};
-use contract::domain::rollback::{Node, Tree};
+use contract::domain::rollback::{Tree, TreeNode};
 use contract::domain::run::RunId;
 use contract::domain::scope::Scope;
 use contract::domain::task::TaskId;
@@ -18,23 +18,23 @@ const MAGIC: &[u8] = b"writ-snapshot 1\n";
 const CHECKSUM_BYTES: usize = 32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum RecordSide {
     Before,
     After,
 }
 
-impl Side {
+impl RecordSide {
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Side::Before => "before",
-            Side::After => "after",
+            RecordSide::Before => "before",
+            RecordSide::After => "after",
         }
     }
 }
 
 /// What a record is about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Header {
+pub(super) struct RecordHeader {
     pub(super) attempt_id: AttemptId,
     pub(super) task_id: TaskId,
     pub(super) run_id: RunId,
@@ -55,8 +55,8 @@ pub(super) struct Header {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Record {
-    pub(super) header: Header,
+pub(super) struct SnapshotRecord {
+    pub(super) header: RecordHeader,
     pub(super) tree: Tree,
     /// What was not looked at, because git ignores it.
     pub(super) ignored: Vec<Vec<u8>>,
@@ -64,14 +64,14 @@ pub(super) struct Record {
 
 /// Why a record cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unreadable {
+pub(super) enum RecordError {
     /// It is not what was written.
     Damaged,
     /// It has a form that this version does not know.
     Unknown,
 }
 
-impl Record {
+impl SnapshotRecord {
     /// Writes it whole. On the disk when this returns.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
         let mut fresh = path.as_os_str().to_owned();
@@ -107,15 +107,15 @@ impl Record {
         Ok(bytes)
     }
 
-    pub(super) fn read(bytes: &[u8]) -> Result<Self, Unreadable> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, RecordError> {
         if !bytes.starts_with(MAGIC) {
-            return Err(Unreadable::Unknown);
+            return Err(RecordError::Unknown);
         }
         let body = bytes.len().checked_sub(CHECKSUM_BYTES).and_then(|length| bytes.split_at_checked(length));
         let whole = body.filter(|(body, checksum)| digest::raw_of_bytes(body) == **checksum);
-        let (body, _) = whole.ok_or(Unreadable::Damaged)?;
+        let (body, _) = whole.ok_or(RecordError::Damaged)?;
         // What carries its checksum was written so: by a version that has more to say.
-        Self::parsed(body).ok_or(Unreadable::Unknown)
+        Self::parsed(body).ok_or(RecordError::Unknown)
     }
 
     fn parsed(body: &[u8]) -> Option<Self> {
@@ -142,28 +142,28 @@ fn put_bytes(bytes: &mut Vec<u8>, part: &[u8]) {
     bytes.extend_from_slice(part);
 }
 
-fn put_node(bytes: &mut Vec<u8>, node: &Node) {
+fn put_node(bytes: &mut Vec<u8>, node: &TreeNode) {
     match node {
-        Node::Directory { mode } => {
+        TreeNode::Directory { mode } => {
             bytes.push(0);
             put_number(bytes, u64::from(*mode));
         }
-        Node::File { mode, size, digest } => {
+        TreeNode::File { mode, size, digest } => {
             bytes.push(1);
             put_number(bytes, u64::from(*mode));
             put_number(bytes, *size);
             bytes.extend_from_slice(digest);
         }
-        Node::Link { digest } => {
+        TreeNode::Link { digest } => {
             bytes.push(2);
             bytes.extend_from_slice(digest);
         }
-        Node::Special { device, inode } => {
+        TreeNode::Special { device, inode } => {
             bytes.push(3);
             put_number(bytes, *device);
             put_number(bytes, *inode);
         }
-        Node::Unread { mode, size, inode, modified, changed } => {
+        TreeNode::Unread { mode, size, inode, modified, changed } => {
             bytes.push(4);
             put_number(bytes, u64::from(*mode));
             for number in [*size, *inode, modified.cast_unsigned(), changed.cast_unsigned()] {
@@ -200,13 +200,13 @@ impl<'b> Reader<'b> {
         self.take(32)?.try_into().ok()
     }
 
-    fn node(&mut self) -> Option<Node> {
+    fn node(&mut self) -> Option<TreeNode> {
         Some(match self.take(1)? {
-            [0] => Node::Directory { mode: self.mode()? },
-            [1] => Node::File { mode: self.mode()?, size: self.number()?, digest: self.digest()? },
-            [2] => Node::Link { digest: self.digest()? },
-            [3] => Node::Special { device: self.number()?, inode: self.number()? },
-            [4] => Node::Unread {
+            [0] => TreeNode::Directory { mode: self.mode()? },
+            [1] => TreeNode::File { mode: self.mode()?, size: self.number()?, digest: self.digest()? },
+            [2] => TreeNode::Link { digest: self.digest()? },
+            [3] => TreeNode::Special { device: self.number()?, inode: self.number()? },
+            [4] => TreeNode::Unread {
                 mode: self.mode()?,
                 size: self.number()?,
                 inode: self.number()?,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use contract::digest;
 use contract::domain::limits;
-use contract::domain::rollback::{Node, Tree};
+use contract::domain::rollback::{Tree, TreeNode};
 use contract::domain::scope::Scope;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -24,11 +24,11 @@ pub(super) fn is_inside(scope: &Scope) -> bool {
 
 /// Whether a tree has a mark at this path.
 pub(super) fn is_mark(tree: &Tree, path: &[u8]) -> bool {
-    path.ends_with(b"/.git") && matches!(tree.get(path), Some(Node::Unread { .. }))
+    path.ends_with(b"/.git") && matches!(tree.get(path), Some(TreeNode::Unread { .. }))
 }
 
 /// What stands for a repository: it differs if a branch moved, or the configuration was changed. `None` if it is gone.
-pub(super) fn mark(root: &Path, path: &[u8]) -> Option<Node> {
+pub(super) fn mark(root: &Path, path: &[u8]) -> Option<TreeNode> {
     let directory = root.join(OsStr::from_bytes(path));
     let found = directory.symlink_metadata().ok().filter(fs::Metadata::is_dir)?;
     let mut running = digest::Running::default();
@@ -45,7 +45,7 @@ pub(super) fn mark(root: &Path, path: &[u8]) -> Option<Node> {
     let part =
         |from: usize| i64::from_le_bytes(digest[from..from + 8].try_into().expect("BUG: it has 32 bytes"));
     let (mode, inode) = (found.mode(), found.ino());
-    Some(Node::Unread { mode, size: 0, inode, modified: part(0), changed: part(8) })
+    Some(TreeNode::Unread { mode, size: 0, inode, modified: part(0), changed: part(8) })
 }
 
 /// Everything below a directory, directories included, as far as a snapshot may have paths.

@@ -7,21 +7,22 @@ use std::path::Path;
 
 use contract::domain::attempt::AttemptId;
 use contract::domain::rollback::{
-    Change, Direction, FileAction, FileResult, FileStatus, Node, Span, Tree, changes, decide, redone, text,
+    Direction, FileAction, FileResult, FileStatus, PathChange, ScopeSpan, Tree, TreeNode, changes, decide,
+    redone, text,
 };
 use contract::domain::scope::Scope;
 use contract::domain::time::Timestamp;
 
-use super::objects::{Bounds, Objects, digest_of};
-use super::place::Place;
-use super::record::Side;
+use super::objects::{Objects, ReadLimits, digest_of};
+use super::place::ScopeRoot;
+use super::record::RecordSide;
 use super::take::{Seen, current};
-use super::{Fault, Snapshots, bounds};
+use super::{SnapshotError, Snapshots, bounds};
 use crate::index::{Index, Stat};
 
 /// What is taken back, or reapplied.
 #[derive(Debug, Clone, Copy)]
-pub struct Job<'j> {
+pub struct RestoreJob<'j> {
     pub root: &'j Path,
     /// Newest first. Those without a snapshot are passed over.
     pub attempts: &'j [AttemptId],
@@ -38,7 +39,7 @@ pub struct Job<'j> {
     steps_max: Option<usize>,
 }
 
-impl<'j> Job<'j> {
+impl<'j> RestoreJob<'j> {
     pub fn new(root: &'j Path, attempts: &'j [AttemptId], direction: Direction) -> Self {
         Self {
             root,
@@ -114,8 +115,8 @@ impl Beside {
 }
 
 /// What the attempts changed, and where.
-struct Changes {
-    changes: BTreeMap<Vec<u8>, Change>,
+struct AttemptChanges {
+    changes: BTreeMap<Vec<u8>, PathChange>,
     scopes: Vec<Scope>,
     /// Directories that they left as they were and that their owner cannot write, with their modes.
     steady: Vec<(Vec<u8>, u32)>,
@@ -124,7 +125,7 @@ struct Changes {
 /// A path that the attempts changed.
 pub(super) struct Item {
     path: Vec<u8>,
-    change: Change,
+    change: PathChange,
     result: FileResult,
     /// What was seen there; `None` for a directory or nothing.
     stat: Option<Stat>,
@@ -145,14 +146,15 @@ impl Item {
 impl Snapshots {
     /// Restores every path that the attempts changed, or previews it. A path that has neither its old state nor the
     /// state the attempts left is a conflict and stays. Everything that is replaced or removed is stored first.
-    pub fn roll_back(&self, index: &Index, job: &Job<'_>) -> Result<Vec<FileResult>, Fault> {
+    pub fn roll_back(&self, index: &Index, job: &RestoreJob<'_>) -> Result<Vec<FileResult>, SnapshotError> {
         // A preview relies on nothing that a collection could remove.
         let _hold = if job.is_preview { None } else { Some(self.hold_shared()?) };
         let changes = self.changes(job)?;
-        let place = Place::open(job.root).map_err(Fault::io("could not open the workspace"))?;
+        let place = ScopeRoot::open(job.root).map_err(SnapshotError::io("could not open the workspace"))?;
         let objects = if job.is_preview { self.objects_as_they_are()? } else { self.objects()? };
         let bounds = bounds(self.file_bytes_max);
-        let mut work = steps::Work { place: &place, objects: &objects, bounds, steps_left: job.steps_max };
+        let mut work =
+            steps::RestoreWork { place: &place, objects: &objects, bounds, steps_left: job.steps_max };
         if !job.is_preview {
             work.clear_leftovers(&changes.changes)?;
         }
@@ -176,23 +178,24 @@ impl Snapshots {
     }
 
     /// What the attempts changed, in the direction of the job, and where.
-    fn changes(&self, job: &Job<'_>) -> Result<Changes, Fault> {
+    fn changes(&self, job: &RestoreJob<'_>) -> Result<AttemptChanges, SnapshotError> {
         let mut trees: Vec<(Tree, Tree)> = Vec::new();
         let mut scopes: Vec<Scope> = Vec::new();
         for attempt in job.attempts {
-            let Some(before) = self.load(attempt, Side::Before)? else { continue };
-            let after = self.load(attempt, Side::After)?;
-            let after = after.ok_or_else(|| Fault::EndUnknown(attempt.clone()))?;
+            let Some(before) = self.load(attempt, RecordSide::Before)? else { continue };
+            let after = self.load(attempt, RecordSide::After)?;
+            let after = after.ok_or_else(|| SnapshotError::EndUnknown(attempt.clone()))?;
             scopes.extend(before.header.scopes);
             let left = if after.header.is_same { before.tree.clone() } else { after.tree };
             trees.push((before.tree, left));
         }
         if trees.is_empty() {
-            return Err(Fault::Missing);
+            return Err(SnapshotError::Missing);
         }
         scopes.sort_unstable();
         scopes.dedup();
-        let spans: Vec<Span<'_>> = trees.iter().map(|(before, after)| Span { before, after }).collect();
+        let spans: Vec<ScopeSpan<'_>> =
+            trees.iter().map(|(before, after)| ScopeSpan { before, after }).collect();
         let changes = changes(&spans);
         // Only what is above a changed path was ever opened.
         let is_above = |path: &[u8]| {
@@ -201,7 +204,7 @@ impl Snapshots {
         };
         let steady =
             trees.iter().take(1).flat_map(|(_, after)| after).filter_map(|(path, node)| match node {
-                Node::Directory { mode }
+                TreeNode::Directory { mode }
                     if mode & 0o700 != 0o700 && !changes.contains_key(path) && is_above(path) =>
                 {
                     Some((path.clone(), *mode))
@@ -213,18 +216,18 @@ impl Snapshots {
             Direction::Undo => changes,
             Direction::Redo => changes.into_iter().map(|(path, change)| (path, redone(change))).collect(),
         };
-        Ok(Changes { changes, scopes, steady })
+        Ok(AttemptChanges { changes, scopes, steady })
     }
 }
 
 fn items(
     index: &Index,
-    place: &Place,
-    job: &Job<'_>,
-    Changes { mut changes, scopes, steady }: Changes,
-    bounds: &Bounds,
-) -> Result<Vec<Item>, Fault> {
-    let known = |side: fn(&Change) -> Option<Node>| -> Tree {
+    place: &ScopeRoot,
+    job: &RestoreJob<'_>,
+    AttemptChanges { mut changes, scopes, steady }: AttemptChanges,
+    bounds: &ReadLimits,
+) -> Result<Vec<Item>, SnapshotError> {
+    let known = |side: fn(&PathChange) -> Option<TreeNode>| -> Tree {
         changes.iter().filter_map(|(path, change)| Some((path.clone(), side(change)?))).collect()
     };
     let (before, after) = (known(|change| change.before), known(|change| change.after));
@@ -236,16 +239,16 @@ fn items(
 }
 
 /// Directories that a rollback which was killed had opened to change what is in them.
-fn left_open(steady: Vec<(Vec<u8>, u32)>, now: &Seen) -> impl Iterator<Item = (Vec<u8>, Change)> {
+fn left_open(steady: Vec<(Vec<u8>, u32)>, now: &Seen) -> impl Iterator<Item = (Vec<u8>, PathChange)> {
     steady.into_iter().filter_map(|(path, mode)| {
-        let open = Node::Directory { mode: mode | 0o700 };
+        let open = TreeNode::Directory { mode: mode | 0o700 };
         let is_open = now.get(&path).is_some_and(|(node, _)| *node == open);
-        let before = Some(Node::Directory { mode });
-        is_open.then_some((path, Change { before, after: Some(open), is_broken: false }))
+        let before = Some(TreeNode::Directory { mode });
+        is_open.then_some((path, PathChange { before, after: Some(open), is_broken: false }))
     })
 }
 
-fn item(path: Vec<u8>, change: Change, now: &Seen, is_repeated: bool) -> Item {
+fn item(path: Vec<u8>, change: PathChange, now: &Seen, is_repeated: bool) -> Item {
     let found = now.get(&path);
     let mut decision = decide(&change, found.map(|(node, _)| node));
     if is_repeated
@@ -272,17 +275,17 @@ fn item(path: Vec<u8>, change: Change, now: &Seen, is_repeated: bool) -> Item {
 }
 
 /// Whether a killed rollback can have left this path: a read-only directory that was made writable to change its entries.
-fn is_half_way(change: &Change, now: Option<&Node>) -> bool {
-    let is_open = |node: &Node| match (now, node) {
-        (Some(Node::Directory { mode: now }), Node::Directory { mode }) => *now == mode | 0o700,
+fn is_half_way(change: &PathChange, now: Option<&TreeNode>) -> bool {
+    let is_open = |node: &TreeNode| match (now, node) {
+        (Some(TreeNode::Directory { mode: now }), TreeNode::Directory { mode }) => *now == mode | 0o700,
         _ => false,
     };
     change.before.iter().chain(&change.after).any(is_open)
 }
 
 /// A memory-mapped write need not change a file's times, so a file is read again before it is replaced or removed.
-fn leave_unseen_edits(place: &Place, bounds: &Bounds, item: &mut Item) {
-    let (Some(Node::File { digest, .. }), Some(_)) = (item.change.after, &item.stat) else { return };
+fn leave_unseen_edits(place: &ScopeRoot, bounds: &ReadLimits, item: &mut Item) {
+    let (Some(TreeNode::File { digest, .. }), Some(_)) = (item.change.after, &item.stat) else { return };
     if item.result.action == FileAction::Mode {
         return;
     }
@@ -305,7 +308,7 @@ fn leave_later_edits(between: Option<Between>, item: &mut Item) {
 }
 
 /// A path that a concurrent task may have changed stays.
-fn leave_to_others(place: &Place, beside: &[Beside], item: &mut Item) {
+fn leave_to_others(place: &ScopeRoot, beside: &[Beside], item: &mut Item) {
     if beside.is_empty() {
         return;
     }
@@ -323,7 +326,7 @@ fn leave_to_others(place: &Place, beside: &[Beside], item: &mut Item) {
 }
 
 /// The stat data of a directory, or of the nearest one above what is gone.
-fn changed_around(place: &Place, path: &[u8]) -> Option<Stat> {
+fn changed_around(place: &ScopeRoot, path: &[u8]) -> Option<Stat> {
     let ends = path.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
     [path.len()].into_iter().chain(ends).find_map(|end| {
         let found = place.spot(&path[..end]).ok()?.stat().ok()??;
@@ -333,22 +336,22 @@ fn changed_around(place: &Place, path: &[u8]) -> Option<Stat> {
 
 /// A path without stored content cannot be restored.
 fn refuse_what_is_not_kept(objects: &Objects, item: &mut Item) {
-    if matches!(item.change.after, Some(Node::Special { .. })) {
+    if matches!(item.change.after, Some(TreeNode::Special { .. })) {
         let reason = "it is a pipe, a socket or a device, which could not be made again; remove it by hand";
         return item.end(FileStatus::Failed, reason);
     }
     let missing = match &item.change.before {
-        None | Some(Node::Directory { .. }) => return,
-        Some(Node::File { digest, size, .. }) if objects.has(digest, *size) => return,
-        Some(Node::Link { digest }) if objects.has_some(digest) => return,
+        None | Some(TreeNode::Directory { .. }) => return,
+        Some(TreeNode::File { digest, size, .. }) if objects.has(digest, *size) => return,
+        Some(TreeNode::Link { digest }) if objects.has_some(digest) => return,
         // Only the mode changed.
-        Some(Node::File { digest, .. }) if matches!(&item.change.after, Some(Node::File { digest: left, .. }) if left == digest) =>
+        Some(TreeNode::File { digest, .. }) if matches!(&item.change.after, Some(TreeNode::File { digest: left, .. }) if left == digest) =>
         {
             return;
         }
-        Some(Node::File { .. } | Node::Link { .. }) => "its content is not in the content store",
-        Some(Node::Special { .. }) => "it was a pipe, a socket or a device, which is not made again",
-        Some(Node::Unread { .. }) => NOT_TAKEN,
+        Some(TreeNode::File { .. } | TreeNode::Link { .. }) => "its content is not in the content store",
+        Some(TreeNode::Special { .. }) => "it was a pipe, a socket or a device, which is not made again",
+        Some(TreeNode::Unread { .. }) => NOT_TAKEN,
     };
     item.end(FileStatus::Failed, missing);
 }

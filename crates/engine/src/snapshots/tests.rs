@@ -65,7 +65,7 @@ impl World {
     /// An attempt of a task.
     fn attempt(&mut self, at_ms: i64, work: impl FnOnce(&Path)) -> AttemptId {
         let attempt: AttemptId = mint(&mut self.ids, Timestamp::from_millis(at_ms));
-        let subject = Subject {
+        let subject = SnapshotSubject {
             attempt: &attempt,
             task: &self.task,
             run: &self.run,
@@ -82,17 +82,18 @@ impl World {
 
     fn roll(&self, attempt: &AttemptId, direction: Direction) -> Vec<FileResult> {
         let attempts = [attempt.clone()];
-        self.snapshots.roll_back(&self.index, &Job::new(&self.root, &attempts, direction)).unwrap()
+        self.snapshots.roll_back(&self.index, &RestoreJob::new(&self.root, &attempts, direction)).unwrap()
     }
 
     /// Kills it after each number of steps, and then lets it end.
     fn roll_killed(&self, attempt: &AttemptId, direction: Direction) -> Vec<FileResult> {
         let attempts = [attempt.clone()];
         for round in 0.. {
-            let job = Job::new(&self.root, &attempts, direction).repeated(round > 0).killed_after(round);
+            let job =
+                RestoreJob::new(&self.root, &attempts, direction).repeated(round > 0).killed_after(round);
             match self.snapshots.roll_back(&self.index, &job) {
                 Ok(files) => return files,
-                Err(Fault::Stopped) => {}
+                Err(SnapshotError::Stopped) => {}
                 Err(fault) => panic!("{fault}"),
             }
         }
@@ -402,7 +403,7 @@ fn a_file_is_read_no_longer_than_the_deadline_allows() {
     let path = world.root.join("src/file");
     fs::write(&path, "text").unwrap();
     let (file, into) = (fs::File::open(&path).unwrap(), fs::File::create(world.root.join("copy")).unwrap());
-    let past = Bounds { bytes_max: 100, deadline: Instant::now().checked_sub(Duration::from_millis(1)) };
+    let past = ReadLimits { bytes_max: 100, deadline: Instant::now().checked_sub(Duration::from_millis(1)) };
     assert!(objects::digest_of(&file, &past).unwrap_err().to_string().contains("SNAPSHOT_TIME_MAX"));
     assert!(objects::copy(&file, &into, &past).is_err());
     assert!(objects::digest_of(&file, &super::bounds(None)).is_ok());
@@ -468,7 +469,7 @@ fn a_preview_changes_nothing() {
     });
     let before = picture(world.scratch.path());
     let attempts = [attempt];
-    let job = Job::new(&world.root, &attempts, Direction::Undo).previewed();
+    let job = RestoreJob::new(&world.root, &attempts, Direction::Undo).previewed();
     let files = world.snapshots.roll_back(&world.index, &job).unwrap();
     let shown: Vec<String> = files
         .iter()
@@ -517,7 +518,7 @@ fn a_collection_removes_old_snapshots_and_what_only_they_had() {
     assert_eq!(told(collection(&[], 1_500, true)), (1, 1, 0));
     assert_eq!(world.snapshots.list().unwrap().len(), 2, "a preview removes nothing");
     assert_eq!(told(collection(&[], 1_500, false)), (1, 1, 0));
-    assert!(matches!(world.snapshots.scopes(&[first]), Err(Fault::Missing)));
+    assert!(matches!(world.snapshots.scopes(&[first]), Err(SnapshotError::Missing)));
     assert_eq!(left_of(&world.roll(&second, Direction::Undo)), Vec::<String>::new());
     assert_eq!(fs::read_to_string(world.root.join("src/shared")).unwrap(), "in both");
     let small = Collection { bytes_max: 0, ..collection(&[], 0, false) };
@@ -551,7 +552,7 @@ fn only_a_damaged_record_loses_its_right_to_stay() {
     fs::write(world.root.join("src/file"), "one").unwrap();
     let first = world.attempt(1, |_| {});
     let second = world.attempt(2, |root| fs::write(root.join("src/file"), "two").unwrap());
-    let path = |id: &AttemptId| world.snapshots.record_path(id, Side::Before).unwrap();
+    let path = |id: &AttemptId| world.snapshots.record_path(id, RecordSide::Before).unwrap();
     let (kept, other) = (fs::read(path(&first)).unwrap(), [&b"writ-snapshot 2\n"[..], b"and more"].concat());
     let all = everything(&[&first, &second], &[]);
     // What another version wrote stays, with every content that it may need.
@@ -562,7 +563,7 @@ fn only_a_damaged_record_loses_its_right_to_stay() {
     // What cannot be read now is not judged, and neither is anything else.
     fs::remove_file(path(&first)).unwrap();
     fs::create_dir(path(&first)).unwrap();
-    assert!(matches!(world.snapshots.collect(&all), Err(Fault::Io { .. })));
+    assert!(matches!(world.snapshots.collect(&all), Err(SnapshotError::Io { .. })));
     fs::remove_dir(path(&first)).unwrap();
     // A damaged one is of no use to anybody.
     let mut damaged = kept;
@@ -606,7 +607,7 @@ fn what_another_task_may_have_changed_stays() {
     let (ago, always) = ([at(0, 1000)], [at(0, i64::MAX / 2)]);
     let attempts = [attempt];
     let roll_back = |beside: &[Beside]| {
-        let job = Job::new(&world.root, &attempts, Direction::Undo).beside(beside);
+        let job = RestoreJob::new(&world.root, &attempts, Direction::Undo).beside(beside);
         let files = world.snapshots.roll_back(&world.index, &job).unwrap();
         files.into_iter().map(|file| (file.path, file.status)).collect::<Vec<_>>()
     };
@@ -631,7 +632,8 @@ fn a_file_that_was_changed_between_two_engines_stays() {
     let attempts = [attempt];
     let roll_back = |since_ms, until_ms| {
         let [since, until] = [since_ms, until_ms].map(Timestamp::from_millis);
-        let job = Job::new(&world.root, &attempts, Direction::Undo).between(Some(Between { since, until }));
+        let job =
+            RestoreJob::new(&world.root, &attempts, Direction::Undo).between(Some(Between { since, until }));
         let files = world.snapshots.roll_back(&world.index, &job).unwrap();
         files.into_iter().map(|file| (file.path, file.status)).collect::<Vec<_>>()
     };
@@ -659,12 +661,13 @@ fn a_repository_in_the_scope_is_listed_and_one_that_the_task_made_is_taken_back(
     let attempts = [attempt];
     let kept = world.snapshots.list().unwrap();
     assert_eq!(kept[0].taken.not_taken.len(), 2, "{:?}", kept[0].taken);
-    let files = world.snapshots.roll_back(&world.index, &Job::new(&world.root, &attempts, Direction::Undo));
+    let files =
+        world.snapshots.roll_back(&world.index, &RestoreJob::new(&world.root, &attempts, Direction::Undo));
     let left = files.unwrap().into_iter().filter(|file| file.status != FileStatus::Done);
     let left: Vec<(String, FileStatus)> = left.map(|file| (file.path, file.status)).collect();
     assert_eq!(left, [("src/known/.git".to_owned(), FileStatus::Failed)]);
     assert!(!world.root.join("src/made").exists());
-    let redo = Job::new(&world.root, &attempts, Direction::Redo);
+    let redo = RestoreJob::new(&world.root, &attempts, Direction::Redo);
     world.snapshots.roll_back(&world.index, &redo).unwrap();
     assert_eq!(fs::read_to_string(world.root.join("src/made/.git/objects/aa/bb")).unwrap(), "content");
 }
@@ -674,7 +677,7 @@ fn a_scope_in_a_repository_of_its_own_has_no_snapshot() {
     let mut world = World::new();
     world.scopes = vec![Scope::parse(".git", None).unwrap()];
     let attempt: AttemptId = mint(&mut world.ids, Timestamp::from_millis(1));
-    let subject = Subject {
+    let subject = SnapshotSubject {
         attempt: &attempt,
         task: &world.task,
         run: &world.run,
@@ -683,5 +686,5 @@ fn a_scope_in_a_repository_of_its_own_has_no_snapshot() {
         scopes: &world.scopes,
         at: Timestamp::from_millis(1),
     };
-    assert!(matches!(world.snapshots.take(&world.index, &subject), Err(Fault::Repository(_))));
+    assert!(matches!(world.snapshots.take(&world.index, &subject), Err(SnapshotError::Repository(_))));
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use contract::domain::confinement::{self, Namespace};
 use serde::{Deserialize, Serialize};
 
-use super::sandbox::{FILES, Part, Sandbox, SandboxInForce};
+use super::sandbox::{FILES, Sandbox, SandboxInForce, SandboxPart};
 
 /// What is asked for. Without any wish: everything that the system allows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ impl InForce {
     /// Whether no network can be reached.
     pub fn is_closed(&self) -> bool {
         let network = self.sandbox.as_ref().map(|sandbox| &sandbox.network);
-        network == Some(&Part::On) && !self.is_proxied()
+        network == Some(&SandboxPart::On) && !self.is_proxied()
     }
 
     /// As it is stored and shown.
@@ -61,7 +61,7 @@ impl InForce {
         let namespace = (confinement::NAMESPACE.to_owned(), self.namespace.to_string());
         let parts = self.sandbox.iter().flat_map(|sandbox| sandbox.parts());
         // What nobody asked for is not missing, but a result says that nothing held its files.
-        let parts = parts.filter(|(name, part)| *name == FILES || !matches!(part, Part::Off(_)));
+        let parts = parts.filter(|(name, part)| *name == FILES || !matches!(part, SandboxPart::Off(_)));
         let parts = parts.map(|(name, part)| (format!("{}.{name}", confinement::SANDBOX), part.to_string()));
         parts.chain([namespace]).collect()
     }

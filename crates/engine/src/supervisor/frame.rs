@@ -13,7 +13,7 @@ pub const LAUNCH_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// A frame whose meaning is not looked at yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Frame<'a> {
+pub struct ShimFrame<'a> {
     pub kind: u8,
     pub payload: &'a [u8],
 }
@@ -41,7 +41,7 @@ pub enum ToShim {
     Input(Vec<u8>),
 }
 
-/// What a shim tells writ. `Ready` is the first, `Gone` or `Fault` the last one.
+/// What a shim tells writ. `Ready` is the first, `Gone` or `StartFault` the last one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FromShim {
     /// Signals to writ's group do not reach it any more. Nothing was started yet.
@@ -57,14 +57,14 @@ pub enum FromShim {
     /// What became of requests through the proxy to one destination so far.
     Visited(Visit),
     /// The executor itself ended. Output that was still in the pipes may follow.
-    Exited(Exit),
+    Exited(ProcessExit),
     Gone(Gone),
-    Fault(Fault),
+    Fault(StartFault),
 }
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub enum ProcessExit {
     Code(i32),
     Signal(i32),
 }
@@ -80,7 +80,7 @@ pub struct Gone {
 
 /// Why an executor could not be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct StartFault {
     pub message: String,
     /// The system's error number, if it was the system that refused.
     pub errno: Option<i32>,
@@ -89,7 +89,7 @@ pub struct Fault {
 /// How the message about a program begins that could not be started.
 pub(in crate::supervisor) const NOT_STARTED: &str = "could not start";
 
-impl Fault {
+impl StartFault {
     /// Whether there is no such program.
     pub fn is_missing_program(&self) -> bool {
         let is_missing = self.errno == Some(rustix::io::Errno::NOENT.raw_os_error());
@@ -128,7 +128,7 @@ pub fn header(kind: u8, length: usize) -> [u8; HEADER_BYTES] {
 }
 
 /// Takes the first frame off `bytes`: the frame and how many bytes it took, or nothing if it is not whole yet.
-pub fn split(bytes: &[u8], payload_max: usize) -> Result<Option<(Frame<'_>, usize)>, FrameError> {
+pub fn split(bytes: &[u8], payload_max: usize) -> Result<Option<(ShimFrame<'_>, usize)>, FrameError> {
     let Some((&[kind, a, b, c, d], rest)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
         return Ok(None);
     };
@@ -136,7 +136,7 @@ pub fn split(bytes: &[u8], payload_max: usize) -> Result<Option<(Frame<'_>, usiz
     if length > payload_max {
         return Err(FrameError::TooLong { length, limit: payload_max });
     }
-    Ok(rest.get(..length).map(|payload| (Frame { kind, payload }, HEADER_BYTES + length)))
+    Ok(rest.get(..length).map(|payload| (ShimFrame { kind, payload }, HEADER_BYTES + length)))
 }
 
 /// Bytes that arrived in pieces of any size, taken out again as frames.
@@ -159,7 +159,7 @@ impl Incoming {
     }
 
     /// The next whole frame, or nothing until more bytes come.
-    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, FrameError> {
+    pub fn next_frame(&mut self) -> Result<Option<ShimFrame<'_>>, FrameError> {
         let Some((frame, length)) = split(&self.bytes[self.taken..], self.payload_max)? else {
             return Ok(None);
         };
@@ -180,7 +180,7 @@ impl ToShim {
         out
     }
 
-    pub fn decode(frame: Frame<'_>) -> Result<Self, FrameError> {
+    pub fn decode(frame: ShimFrame<'_>) -> Result<Self, FrameError> {
         let damaged = FrameError::Damaged(frame.kind);
         match frame.kind {
             kind::LAUNCH => match LaunchSpec::from_json(frame.payload) {
@@ -223,7 +223,7 @@ impl FromShim {
         }
     }
 
-    pub fn decode(frame: Frame<'_>) -> Result<Self, FrameError> {
+    pub fn decode(frame: ShimFrame<'_>) -> Result<Self, FrameError> {
         let known = match frame.kind {
             kind::READY => numbers(frame.payload).map(|[]: [u32; 0]| FromShim::Ready),
             kind::STARTED => started(frame.payload),
@@ -231,22 +231,22 @@ impl FromShim {
             kind::STDERR => Some(FromShim::Stderr(frame.payload.to_vec())),
             kind::EXCEEDED => String::from_utf8(frame.payload.to_vec()).ok().map(FromShim::Exceeded),
             kind::VISITED => serde_json::from_slice(frame.payload).ok().map(FromShim::Visited),
-            kind::EXITED => Exit::decode(frame.payload).map(FromShim::Exited),
+            kind::EXITED => ProcessExit::decode(frame.payload).map(FromShim::Exited),
             kind::GONE => {
                 numbers(frame.payload).map(|[killed, survivors]| FromShim::Gone(Gone { killed, survivors }))
             }
-            kind::FAULT => Fault::decode(frame.payload).map(FromShim::Fault),
+            kind::FAULT => StartFault::decode(frame.payload).map(FromShim::Fault),
             other => return Err(FrameError::UnknownKind(other)),
         };
         known.ok_or(FrameError::Damaged(frame.kind))
     }
 }
 
-impl Exit {
+impl ProcessExit {
     fn encode(self) -> [u8; 5] {
         let (how, number) = match self {
-            Exit::Code(code) => (b'c', code),
-            Exit::Signal(signal) => (b's', signal),
+            ProcessExit::Code(code) => (b'c', code),
+            ProcessExit::Signal(signal) => (b's', signal),
         };
         let [a, b, c, d] = number.to_be_bytes();
         [how, a, b, c, d]
@@ -256,18 +256,18 @@ impl Exit {
         let &[how, a, b, c, d] = payload else { return None };
         let number = i32::from_be_bytes([a, b, c, d]);
         match how {
-            b'c' => Some(Exit::Code(number)),
-            b's' => Some(Exit::Signal(number)),
+            b'c' => Some(ProcessExit::Code(number)),
+            b's' => Some(ProcessExit::Signal(number)),
             _ => None,
         }
     }
 }
 
-impl Fault {
+impl StartFault {
     fn decode(payload: &[u8]) -> Option<Self> {
         let (errno, message) = payload.split_first_chunk::<4>()?;
         let errno = Some(i32::from_be_bytes(*errno)).filter(|&number| number != 0);
-        Some(Fault { message: String::from_utf8_lossy(message).into_owned(), errno })
+        Some(StartFault { message: String::from_utf8_lossy(message).into_owned(), errno })
     }
 }
 

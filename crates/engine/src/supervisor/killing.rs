@@ -8,7 +8,7 @@ use super::process_table::{self, Delivery, Key, Process};
 
 /// Whom to end.
 #[derive(Debug, Default)]
-pub(super) struct Targets {
+pub(super) struct KillTargets {
     pub(super) processes: Vec<Process>,
     /// Groups that are known to hold nobody but targets.
     pub(super) groups: BTreeSet<u32>,
@@ -26,7 +26,7 @@ const STOP_LOOKS_MAX: usize = 16;
 
 impl Killing {
     /// Stops what `find` finds until it finds nothing new, and kills it. Gives the number of those still alive.
-    pub(super) fn round(&mut self, find: impl Fn() -> Targets) -> usize {
+    pub(super) fn round(&mut self, find: impl Fn() -> KillTargets) -> usize {
         let mut targets = find();
         for _ in 0..STOP_LOOKS_MAX {
             let fresh = |process: &&Process| !process.is_zombie && !self.tried.contains(&process.key());

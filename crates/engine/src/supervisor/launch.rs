@@ -68,7 +68,7 @@ impl LaunchSpec {
     }
 
     pub(super) fn to_json(&self) -> Vec<u8> {
-        let document = Document {
+        let document = LaunchDocument {
             argv: self.argv.iter().map(|argument| text_of(argument.as_bytes())).collect(),
             cwd: text_of(self.cwd.as_os_str().as_bytes()),
             env: self.env.iter().map(|(k, v)| (text_of(k.as_bytes()), text_of(v.as_bytes()))).collect(),
@@ -85,7 +85,7 @@ impl LaunchSpec {
     }
 
     pub(super) fn from_json(json: &[u8]) -> Option<Self> {
-        let document: Document = serde_json::from_slice(json).ok()?;
+        let document: LaunchDocument = serde_json::from_slice(json).ok()?;
         let os = |text: &String| bytes_of(text).map(OsString::from_vec);
         Some(Self {
             argv: document.argv.iter().map(os).collect::<Option<_>>()?,
@@ -132,7 +132,7 @@ impl fmt::Debug for Stdin {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
+struct LaunchDocument {
     argv: Vec<String>,
     cwd: String,
     env: BTreeMap<String, String>,

@@ -17,7 +17,7 @@ use super::frame::{self, HEADER_BYTES, kind};
 
 /// Which output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
+pub enum LogStream {
     Stdout,
     Stderr,
 }
@@ -43,7 +43,7 @@ const DROPPED: u8 = b'd';
 /// Writes one attempt's log.
 pub struct LogWriter {
     file: File,
-    streams: [Side; 2],
+    streams: [LogSide; 2],
     /// What the head may still take. Once something did not fit, everything goes to the tail.
     head_left: usize,
     /// Whole frames, as they will be written at the end.
@@ -52,20 +52,20 @@ pub struct LogWriter {
     fault: Option<io::Error>,
 }
 
-struct Side {
+struct LogSide {
     /// Nothing is stored, or cut to size, before secrets are taken out of it.
     scrubber: Scrubber,
     digest: Running,
     bytes: u64,
 }
 
-impl Stream {
-    const BOTH: [Stream; 2] = [Stream::Stdout, Stream::Stderr];
+impl LogStream {
+    const BOTH: [LogStream; 2] = [LogStream::Stdout, LogStream::Stderr];
 
     fn kind(self) -> u8 {
         match self {
-            Stream::Stdout => kind::STDOUT,
-            Stream::Stderr => kind::STDERR,
+            LogStream::Stdout => kind::STDOUT,
+            LogStream::Stderr => kind::STDERR,
         }
     }
 
@@ -82,7 +82,8 @@ impl LogWriter {
     }
 
     fn onto(file: File, hidden: &Hidden) -> Self {
-        let side = || Side { scrubber: Scrubber::new(hidden.clone()), digest: Running::default(), bytes: 0 };
+        let side =
+            || LogSide { scrubber: Scrubber::new(hidden.clone()), digest: Running::default(), bytes: 0 };
         Self {
             file,
             streams: [side(), side()],
@@ -95,7 +96,7 @@ impl LogWriter {
 
     /// Takes in what was printed and returns the scrubbed text that is certain by now. Whole lines are stored; the rest
     /// waits for its end. A full disk is told at the end: it must not end the attempt.
-    pub fn write(&mut self, stream: Stream, bytes: &[u8]) -> String {
+    pub fn write(&mut self, stream: LogStream, bytes: &[u8]) -> String {
         let side = &mut self.streams[stream as usize];
         side.digest.update(bytes);
         side.bytes += bytes.len() as u64;
@@ -110,7 +111,7 @@ impl LogWriter {
     /// Stores what is left, and says what it was in all.
     pub fn finish(mut self) -> LogSummary {
         let mut end = Vec::new();
-        for stream in Stream::BOTH {
+        for stream in LogStream::BOTH {
             let mut text = Vec::new();
             let scrubber = &mut self.streams[stream as usize].scrubber;
             scrubber.finish(|clean| text.extend_from_slice(clean.as_bytes()));
@@ -140,7 +141,7 @@ impl LogWriter {
     }
 
     /// Puts scrubbed text behind the rest: into `head` while the file's first part has room, then into the tail.
-    fn store(&mut self, stream: Stream, text: &[u8], head: &mut Vec<u8>) {
+    fn store(&mut self, stream: LogStream, text: &[u8], head: &mut Vec<u8>) {
         for piece in text.chunks(PIECE_BYTES_MAX) {
             let length = HEADER_BYTES + piece.len();
             if length <= self.head_left {

@@ -12,11 +12,11 @@ use super::process_table::{self, Process};
 pub struct MarkedProcess {
     pub process: Process,
     pub marker: Marker,
-    pub role: Role,
+    pub role: ProcessRole,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum ProcessRole {
     /// The process between writ and the executor.
     Shim,
     /// The process that shims are copies of. No executor is below it.
@@ -55,10 +55,12 @@ fn is_from_here(marked: &MarkedProcess, namespace: Option<&str>) -> bool {
     let pid = marked.process.pid;
     match (marked.role, pid_namespace(&pid.to_string())) {
         // The shim that gave it the mark lives one namespace further out.
-        (Role::Init, _) => levels(pid) == 2,
-        (Role::Shim | Role::Template | Role::Executor, Some(own)) => Some(own.as_str()) == namespace,
+        (ProcessRole::Init, _) => levels(pid) == 2,
+        (ProcessRole::Shim | ProcessRole::Template | ProcessRole::Executor, Some(own)) => {
+            Some(own.as_str()) == namespace
+        }
         // A process that cannot be traced hides the name of its namespace, but not how deep it is.
-        (Role::Shim | Role::Template | Role::Executor, None) => levels(pid) == 1,
+        (ProcessRole::Shim | ProcessRole::Template | ProcessRole::Executor, None) => levels(pid) == 1,
     }
 }
 
@@ -83,7 +85,7 @@ pub fn marked_ancestor() -> Option<MarkedProcess> {
         match process_table::read(current.parent) {
             Some(parent) => current = parent,
             // The parent of a namespace's executor is outside. Everything in it was started by an engine.
-            None => return of(1).filter(|first| first.role == Role::Init),
+            None => return of(1).filter(|first| first.role == ProcessRole::Init),
         }
     }
     None
@@ -124,7 +126,7 @@ pub(super) fn trace_of(process: &Process, engine: &OwnerIdentity) -> Trace {
 
 /// Whether this process is a template of shims.
 pub(super) fn is_template(process: Process) -> bool {
-    read_mark(process).is_some_and(|marked| marked.role == Role::Template)
+    read_mark(process).is_some_and(|marked| marked.role == ProcessRole::Template)
 }
 
 /// Processes of other users cannot be read and count as unmarked.
@@ -132,14 +134,14 @@ fn read_mark(process: Process) -> Option<MarkedProcess> {
     let found = match environment_of(&process) {
         Ok(environment) => mark_of(&environment),
         // A shim has its mark among its arguments, which everybody may read.
-        Err(_) => mark_of(&arguments_of(&process).ok()?).filter(|(_, role)| *role == Role::Shim),
+        Err(_) => mark_of(&arguments_of(&process).ok()?).filter(|(_, role)| *role == ProcessRole::Shim),
     };
     let (marker, role) = found?;
     // The first process of a namespace is a copy of the shim, and has its mark.
     let is_first = || namespaces::pids_of(process.pid).is_some_and(|pids| pids.last() == Some(&1));
     let role = match role {
-        Role::Shim if is_first() => Role::Init,
-        Role::Shim if marker.attempt == nobodys_attempt() => Role::Template,
+        ProcessRole::Shim if is_first() => ProcessRole::Init,
+        ProcessRole::Shim if marker.attempt == nobodys_attempt() => ProcessRole::Template,
         role => role,
     };
     Some(MarkedProcess { process, marker, role })
@@ -169,12 +171,12 @@ fn environment_of(process: &Process) -> io::Result<Vec<u8>> {
     Ok(environment)
 }
 
-fn mark_of(environment: &[u8]) -> Option<(Marker, Role)> {
+fn mark_of(environment: &[u8]) -> Option<(Marker, ProcessRole)> {
     environment.split(|&byte| byte == 0).find_map(|entry| {
         let (name, value) = std::str::from_utf8(entry).ok()?.split_once('=')?;
         let role = match name {
-            VARIABLE => Role::Executor,
-            SHIM_VARIABLE => Role::Shim,
+            VARIABLE => ProcessRole::Executor,
+            SHIM_VARIABLE => ProcessRole::Shim,
             _ => return None,
         };
         Some((Marker::parse(value).ok()?, role))

@@ -108,7 +108,7 @@ fn stop_children() -> BTreeMap<Key, Process> {
     let mut stopped = BTreeMap::new();
     let mut out_of_reach = BTreeSet::new();
     loop {
-        let Targets { mut processes, launching } = targets(&process_table::snapshot());
+        let PauseTargets { mut processes, launching } = targets(&process_table::snapshot());
         let is_late = Instant::now() >= deadline;
         if is_late {
             processes.extend(&launching);
@@ -131,7 +131,7 @@ fn stop_children() -> BTreeMap<Key, Process> {
     }
 }
 
-struct Targets {
+struct PauseTargets {
     /// Everything below the shims.
     processes: Vec<Process>,
     /// Shims that have started nothing yet, or have ended everything.
@@ -139,9 +139,9 @@ struct Targets {
 }
 
 /// The children of this process are its shims and their template, which starts no executor.
-fn targets(table: &[Process]) -> Targets {
+fn targets(table: &[Process]) -> PauseTargets {
     let own = std::process::id();
-    let mut found = Targets { processes: Vec::new(), launching: Vec::new() };
+    let mut found = PauseTargets { processes: Vec::new(), launching: Vec::new() };
     let is_shim = |process: &&Process| !process.is_zombie && !super::marked::is_template(**process);
     for shim in table.iter().filter(|process| process.parent == own).filter(is_shim) {
         let mut below = process_table::descendants(table, shim.pid, &BTreeSet::new());

@@ -27,7 +27,7 @@ use contract::domain::network::{Destination, Host, HostRule, Visit};
 use rustix::event::{PollFd, PollFlags};
 use serde::{Deserialize, Serialize};
 
-use self::ledger::Ledger;
+use self::ledger::ConnectionLedger;
 use super::wait_for;
 
 /// Where the proxy listens inside, unless a host of the allow-list needs this port. The namespace is new: all are free.
@@ -57,7 +57,7 @@ pub struct Reachable {
 
 /// One listening socket inside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Door {
+pub(super) struct ListeningDoor {
     pub(super) at: SocketAddr,
     /// `None` for the proxy itself, else what is behind it.
     pub(super) to: Option<Destination>,
@@ -69,8 +69,8 @@ impl Reachable {
     }
 
     /// Where the proxy listens, and after it one door for each host of this machine, on its own port.
-    pub(super) fn doors(&self) -> Vec<Door> {
-        let mut forwarded: Vec<Door> = Vec::new();
+    pub(super) fn doors(&self) -> Vec<ListeningDoor> {
+        let mut forwarded: Vec<ListeningDoor> = Vec::new();
         for to in self.allow.iter().chain(&self.endpoints).filter_map(HostRule::loopback) {
             let address = match &to.host {
                 Host::Name(_) => Ipv4Addr::LOCALHOST.into(),
@@ -78,12 +78,12 @@ impl Reachable {
             };
             let at = SocketAddr::new(address, to.port);
             if forwarded.iter().all(|door| door.at != at) {
-                forwarded.push(Door { at, to: Some(to.clone()) });
+                forwarded.push(ListeningDoor { at, to: Some(to.clone()) });
             }
         }
         let is_free = |port: &u16| forwarded.iter().all(|door| door.at.port() != *port);
         let port = (PORT..=u16::MAX).find(is_free).unwrap_or(PORT);
-        let own = Door { at: (Ipv4Addr::LOCALHOST, port).into(), to: None };
+        let own = ListeningDoor { at: (Ipv4Addr::LOCALHOST, port).into(), to: None };
         [own].into_iter().chain(forwarded).collect()
     }
 
@@ -105,7 +105,7 @@ type Resolve = fn(&str, u16) -> io::Result<Vec<IpAddr>>;
 
 /// How long the proxy waits, and for how many.
 #[derive(Debug, Clone, Copy)]
-struct Bounds {
+struct ProxyLimits {
     connections: usize,
     head: Duration,
     resolve: Duration,
@@ -113,7 +113,7 @@ struct Bounds {
     idle: Duration,
 }
 
-const BOUNDS: Bounds = Bounds {
+const BOUNDS: ProxyLimits = ProxyLimits {
     connections: limits::PROXY_CONNECTIONS_MAX,
     head: limits::PROXY_HEAD_DEADLINE,
     resolve: limits::PROXY_RESOLVE_DEADLINE,
@@ -124,10 +124,10 @@ const BOUNDS: Bounds = Bounds {
 /// What all threads of the proxy share.
 struct Shared {
     rules: Vec<HostRule>,
-    ledger: Ledger,
+    ledger: ConnectionLedger,
     /// Ends when the proxy is finished.
     stop: PipeReader,
-    bounds: Bounds,
+    bounds: ProxyLimits,
     resolve: Resolve,
 }
 
@@ -140,14 +140,14 @@ pub(super) struct Proxy {
 }
 
 impl Proxy {
-    pub(super) fn start(reachable: &Reachable, doors: Vec<(Door, TcpListener)>) -> io::Result<Self> {
+    pub(super) fn start(reachable: &Reachable, doors: Vec<(ListeningDoor, TcpListener)>) -> io::Result<Self> {
         Self::start_with(reachable.rules(), doors, BOUNDS, reach::addresses)
     }
 
     fn start_with(
         rules: Vec<HostRule>,
-        doors: Vec<(Door, TcpListener)>,
-        bounds: Bounds,
+        doors: Vec<(ListeningDoor, TcpListener)>,
+        bounds: ProxyLimits,
         resolve: Resolve,
     ) -> io::Result<Self> {
         let (stop, stopper) = io::pipe()?;
@@ -157,7 +157,7 @@ impl Proxy {
         for (_, listener) in &doors {
             listener.set_nonblocking(true)?;
         }
-        let shared = Arc::new(Shared { rules, ledger: Ledger::new(teller), stop, bounds, resolve });
+        let shared = Arc::new(Shared { rules, ledger: ConnectionLedger::new(teller), stop, bounds, resolve });
         let accepting = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("proxy".to_owned());
         thread.spawn(move || accept_all(&doors, &accepting))?;
@@ -183,7 +183,7 @@ impl Proxy {
     }
 }
 
-fn accept_all(doors: &[(Door, TcpListener)], shared: &Arc<Shared>) {
+fn accept_all(doors: &[(ListeningDoor, TcpListener)], shared: &Arc<Shared>) {
     let permits = Arc::new(());
     loop {
         let mut waits: Vec<PollFd<'_>> =
@@ -206,7 +206,7 @@ fn accept_all(doors: &[(Door, TcpListener)], shared: &Arc<Shared>) {
 }
 
 /// Serves a connection on a thread of its own, if there is room for one more.
-fn admit(client: TcpStream, door: &Door, shared: &Arc<Shared>, permits: &Arc<()>) {
+fn admit(client: TcpStream, door: &ListeningDoor, shared: &Arc<Shared>, permits: &Arc<()>) {
     // Each connection, and each search for an address, holds one.
     if Arc::strong_count(permits) > shared.bounds.connections {
         return serve::refuse_for_now(&client);

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 use super::frame::{FromShim, Incoming, OUTPUT_BYTES_MAX};
 use super::shim_process::ShimProcess;
-use super::{Lost, Marker, Report, end_shim, reap, wait_for};
+use super::{ChildReport, LostShim, Marker, end_shim, reap, wait_for};
 
 /// What the handle asked for, told to the reader so that it can see that it happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ const SHIM_SLACK: Duration = Duration::from_secs(10);
 /// Of what a shim says about its own death.
 const LAST_WORDS_BYTES_MAX: u64 = 4 * 1024;
 
-pub(super) struct Reader {
+pub(super) struct FrameReader {
     shim: ShimProcess,
     marker: Marker,
     grace: Duration,
@@ -45,7 +45,7 @@ pub(super) struct Reader {
     deadline: Option<Instant>,
 }
 
-impl Reader {
+impl FrameReader {
     pub(super) fn new(shim: ShimProcess, marker: Marker, grace: Duration, requests: PipeReader) -> Self {
         Self {
             shim,
@@ -59,28 +59,28 @@ impl Reader {
     }
 
     /// Passes on one report after the other, up to and with the last.
-    pub(super) fn run(mut self, mut sink: impl FnMut(Report)) {
+    pub(super) fn run(mut self, mut sink: impl FnMut(ChildReport)) {
         loop {
             let report = match self.next_message() {
                 // Taken before this reader started.
                 Ok(FromShim::Ready) => continue,
-                Ok(FromShim::Started { pid, in_force }) => Report::Started { pid, in_force },
-                Ok(FromShim::Stdout(bytes)) => Report::Stdout(bytes),
-                Ok(FromShim::Stderr(bytes)) => Report::Stderr(bytes),
-                Ok(FromShim::Exceeded(what)) => Report::Exceeded(what),
-                Ok(FromShim::Visited(visit)) => Report::Visited(visit),
-                Ok(FromShim::Exited(exit)) => Report::Exited(exit),
+                Ok(FromShim::Started { pid, in_force }) => ChildReport::Started { pid, in_force },
+                Ok(FromShim::Stdout(bytes)) => ChildReport::Stdout(bytes),
+                Ok(FromShim::Stderr(bytes)) => ChildReport::Stderr(bytes),
+                Ok(FromShim::Exceeded(what)) => ChildReport::Exceeded(what),
+                Ok(FromShim::Visited(visit)) => ChildReport::Visited(visit),
+                Ok(FromShim::Exited(exit)) => ChildReport::Exited(exit),
                 Ok(FromShim::Gone(gone)) => {
-                    sink(Report::Gone(gone));
+                    sink(ChildReport::Gone(gone));
                     // Everything that matters has ended. The kernel takes its time for what is left of the namespaces.
                     end_shim(&mut self.shim);
                     return;
                 }
                 Ok(FromShim::Fault(fault)) => {
                     end_shim(&mut self.shim);
-                    return sink(Report::Fault(fault));
+                    return sink(ChildReport::Fault(fault));
                 }
-                Err(reason) => return sink(Report::Lost(self.clean_up(&reason))),
+                Err(reason) => return sink(ChildReport::Lost(self.clean_up(&reason))),
             };
             sink(report);
         }
@@ -148,14 +148,14 @@ impl Reader {
         self.deadline = Some(self.deadline.map_or(deadline, |earlier| earlier.min(deadline)));
     }
 
-    fn clean_up(&mut self, reason: &str) -> Lost {
+    fn clean_up(&mut self, reason: &str) -> LostShim {
         // Killed, but collected only afterwards: until then its pid, and so its session's number, is taken.
         self.shim.kill();
         let reaped = reap::end_orphans(self.shim.id(), &self.marker);
         self.shim.wait().ok();
         let said = self.last_words();
         let message = if said.is_empty() { reason.to_owned() } else { format!("{reason}: {said}") };
-        Lost { message, reaped }
+        LostShim { message, reaped }
     }
 
     fn last_words(&mut self) -> String {

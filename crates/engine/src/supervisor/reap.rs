@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use contract::domain::limits::KILL_DEADLINE;
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::killing::{Killing, Targets};
+use super::killing::{KillTargets, Killing};
 use super::mark::{Marker, OwnerIdentity};
-use super::marked::{self, MarkedProcess, Role, marked_in};
+use super::marked::{self, MarkedProcess, ProcessRole, marked_in};
 use super::process_table::{self, Process};
 
 /// What a reaping did.
@@ -137,7 +137,9 @@ fn wait_for_shims(is_leftover: impl Fn(&Marker) -> bool) {
     let deadline = Instant::now() + KILL_DEADLINE + SHIM_SLACK;
     loop {
         let mut shims = marked_in(&process_table::snapshot(), &is_leftover);
-        shims.retain(|marked| matches!(marked.role, Role::Shim | Role::Template | Role::Init));
+        shims.retain(|marked| {
+            matches!(marked.role, ProcessRole::Shim | ProcessRole::Template | ProcessRole::Init)
+        });
         if shims.is_empty() || Instant::now() >= deadline {
             return;
         }
@@ -160,7 +162,7 @@ fn end(killing: &mut Killing, roots: impl Fn(&[Process]) -> Vec<Process>) -> Rea
         let table = process_table::snapshot();
         let processes = with_subtrees(&table, roots(&table));
         // Other people may be in the groups of processes that are not our descendants.
-        Targets { processes, groups: BTreeSet::new() }
+        KillTargets { processes, groups: BTreeSet::new() }
     };
     loop {
         let alive = killing.round(find);

@@ -37,17 +37,17 @@ mod syscalls;
 
 #[cfg(target_os = "linux")]
 pub(super) use self::{
-    child::{Barrier, Step},
-    doors::{Doors, Receiver, pair},
+    child::{Barrier, SandboxStep},
+    doors::{ProxyDoors, SocketReceiver, pair},
     layout::lay_out,
-    limits::Usage,
+    limits::LimitWatch,
     outside::harden,
     sockets::{bound_sockets, open_socket_list},
 };
 #[cfg(not(target_os = "linux"))]
 mod nowhere;
 #[cfg(not(target_os = "linux"))]
-pub(super) use self::nowhere::{Barrier, Doors, Usage, bound_sockets, lay_out, open_socket_list};
+pub(super) use self::nowhere::{Barrier, ProxyDoors, Usage, bound_sockets, lay_out, open_socket_list};
 
 /// What is asked for. All paths are absolute and contain no symbolic link, unless their field says otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -121,17 +121,17 @@ impl Default for Limits {
 #[serde(deny_unknown_fields)]
 pub struct SandboxInForce {
     /// Writing only where it is allowed.
-    pub files: Part,
+    pub files: SandboxPart,
     /// What is hidden cannot be seen.
-    pub store: Part,
+    pub store: SandboxPart,
     /// Sockets of other programs cannot be reached by their path.
-    pub sockets: Part,
+    pub sockets: SandboxPart,
     /// No signals, traces or abstract sockets to processes outside.
-    pub signals: Part,
+    pub signals: SandboxPart,
     /// Calls that lead around the rest are refused.
-    pub syscalls: Part,
-    pub network: Part,
-    pub limits: Part,
+    pub syscalls: SandboxPart,
+    pub network: SandboxPart,
+    pub limits: SandboxPart,
     /// What can be reached through the proxy. `None` where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reachable: Option<Reachable>,
@@ -143,7 +143,7 @@ pub(crate) const FILES: &str = "files";
 /// One part of a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum SandboxPart {
     On,
     /// Nobody asked for it, for this reason.
     Off(String),
@@ -151,19 +151,19 @@ pub enum Part {
     Refused(String),
 }
 
-impl Part {
+impl SandboxPart {
     pub fn is_refused(&self) -> bool {
-        matches!(self, Part::Refused(_))
+        matches!(self, SandboxPart::Refused(_))
     }
 }
 
 /// As traces and people read it.
-impl fmt::Display for Part {
+impl fmt::Display for SandboxPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Part::On => f.write_str("on"),
-            Part::Off(reason) => write!(f, "off: {reason}"),
-            Part::Refused(reason) => write!(f, "refused: {reason}"),
+            SandboxPart::On => f.write_str("on"),
+            SandboxPart::Off(reason) => write!(f, "off: {reason}"),
+            SandboxPart::Refused(reason) => write!(f, "refused: {reason}"),
         }
     }
 }
@@ -171,7 +171,7 @@ impl fmt::Display for Part {
 impl SandboxInForce {
     /// Nothing is in force, for one reason.
     pub fn refused(reason: &str) -> Self {
-        let part = || Part::Refused(reason.to_owned());
+        let part = || SandboxPart::Refused(reason.to_owned());
         Self {
             files: part(),
             store: part(),
@@ -185,7 +185,7 @@ impl SandboxInForce {
     }
 
     /// Each part under the name that people read.
-    pub fn parts(&self) -> [(&'static str, &Part); 7] {
+    pub fn parts(&self) -> [(&'static str, &SandboxPart); 7] {
         [
             (FILES, &self.files),
             ("store", &self.store),

@@ -38,16 +38,16 @@ use contract::domain::confinement::Namespace as Wanted;
 use rustix::event::PollFlags;
 use rustix::process::{Pid, Signal};
 
-use self::children::{Changes, Children};
+use self::children::{ChildSignals, Children};
 use self::executor::Executor;
-use self::link::{Link, Order};
+use self::link::{ShimLink, ShimOrder};
 use self::namespace::Namespace;
 use self::outlet::Outlet;
-use self::template::Role;
+use self::template::TemplateRole;
 use super::confinement::{InForce, NamespaceInForce};
-use super::frame::{Fault, FromShim, Gone};
+use super::frame::{FromShim, Gone, StartFault};
 use super::launch::LaunchSpec;
-use super::sandbox::{self, Barrier, Part, Reach, Sandbox, Usage};
+use super::sandbox::{self, Barrier, LimitWatch, Reach, Sandbox, SandboxPart};
 use super::{process_table, wait_for};
 
 /// While group members use up their grace after the executor ended: how often they are counted.
@@ -67,22 +67,22 @@ pub fn shim_main() -> ExitCode {
 }
 
 fn run() -> io::Result<()> {
-    if template::role()? == Role::Ended {
+    if template::role()? == TemplateRole::Ended {
         return Ok(());
     }
-    let changes = Changes::catch()?;
+    let changes = ChildSignals::catch()?;
     leave_session()?;
     super::become_subreaper()?;
-    let mut link = Link::open()?;
+    let mut link = ShimLink::open()?;
     let Some(mut spec) = receive(&mut link)? else { return Ok(()) };
     let grace = spec.bounded_grace();
     let is_demanded = spec.confinement.sandbox.as_ref().is_some_and(|sandbox| sandbox.is_demanded);
-    let Confined { mut in_force, namespace, barrier, mut usage, outlet } = match confine(&mut spec) {
+    let ShimConfinement { mut in_force, namespace, barrier, mut usage, outlet } = match confine(&mut spec) {
         Ok(confined) => confined,
         Err(error) => {
             // With the number: if the machine is only short of something, it is tried again.
             let message = format!("could not confine the executor: {error}");
-            link.send(&FromShim::Fault(Fault { message, errno: error.raw_os_error() }));
+            link.send(&FromShim::Fault(StartFault { message, errno: error.raw_os_error() }));
             link.flush();
             return Ok(());
         }
@@ -100,11 +100,11 @@ fn run() -> io::Result<()> {
         if is_demanded {
             namespace.iter().for_each(Namespace::end);
             let message = format!("could not confine the executor: the sandbox lacks limits: {lack}");
-            link.send(&FromShim::Fault(Fault { message, errno: None }));
+            link.send(&FromShim::Fault(StartFault { message, errno: None }));
             link.flush();
             return Ok(());
         }
-        in_force.sandbox.iter_mut().for_each(|sandbox| sandbox.limits = Part::Refused(lack.clone()));
+        in_force.sandbox.iter_mut().for_each(|sandbox| sandbox.limits = SandboxPart::Refused(lack.clone()));
     }
     let children = Children::new(changes, executor.pid, namespace);
     link.send(&FromShim::Started { pid: executor.group(), in_force });
@@ -120,7 +120,7 @@ fn run() -> io::Result<()> {
     Ok(())
 }
 
-fn receive(link: &mut Link) -> io::Result<Option<LaunchSpec>> {
+fn receive(link: &mut ShimLink) -> io::Result<Option<LaunchSpec>> {
     link.send(&FromShim::Ready);
     let spec = link.receive_launch()?;
     if spec.is_none() {
@@ -131,17 +131,17 @@ fn receive(link: &mut Link) -> io::Result<Option<LaunchSpec>> {
 }
 
 /// Why not all of the memory of a namespace can be counted.
-fn uncounted(usage: Option<&mut Usage>, namespace: Option<&Namespace>) -> Option<String> {
+fn uncounted(usage: Option<&mut LimitWatch>, namespace: Option<&Namespace>) -> Option<String> {
     usage?.see_segments(&namespace?.everybody())
 }
 
 /// How the executor is confined.
-struct Confined {
+struct ShimConfinement {
     in_force: InForce,
     namespace: Option<Namespace>,
     /// What its process closes around itself.
     barrier: Option<Barrier>,
-    usage: Option<Usage>,
+    usage: Option<LimitWatch>,
     /// The proxy of a restricted network.
     outlet: Option<Outlet>,
 }
@@ -155,7 +155,7 @@ enum NamespaceEntry {
 }
 
 /// The namespace that this process is in now, and what it knows from before.
-struct Entered {
+struct EnteredNamespace {
     in_force: NamespaceInForce,
     namespace: Option<Namespace>,
     /// The list of sockets, as [`sandbox::open_socket_list`] gives it.
@@ -164,7 +164,7 @@ struct Entered {
     cwd: io::Result<PathBuf>,
 }
 
-impl Entered {
+impl EnteredNamespace {
     fn enter(wanted: Wanted) -> io::Result<Self> {
         let (sockets, cwd) = (sandbox::open_socket_list(), std::env::current_dir());
         let (in_force, namespace) = match wanted {
@@ -184,17 +184,18 @@ impl Entered {
 }
 
 /// Confines this process, and so what it will start, as far as the system allows.
-fn confine(spec: &mut LaunchSpec) -> io::Result<Confined> {
+fn confine(spec: &mut LaunchSpec) -> io::Result<ShimConfinement> {
     let sandbox = spec.confinement.sandbox.take();
     // While this process is where the network is, and may start processes there.
     let is_proxied = |sandbox: &&Sandbox| cfg!(target_os = "linux") && sandbox.reach() == Reach::Proxied;
     let proxied = sandbox.as_deref().filter(is_proxied);
     let outlet = proxied.map(|sandbox| Outlet::start(&sandbox.reachable)).transpose()?;
-    let Entered { in_force, namespace, sockets, cwd } = Entered::enter(spec.confinement.namespace)?;
+    let EnteredNamespace { in_force, namespace, sockets, cwd } =
+        EnteredNamespace::enter(spec.confinement.namespace)?;
     if spec.cwd.is_relative() {
         spec.cwd = cwd?.join(&spec.cwd);
     }
-    let mut confined = Confined {
+    let mut confined = ShimConfinement {
         in_force: InForce { namespace: in_force, sandbox: None },
         namespace,
         barrier: None,
@@ -220,7 +221,8 @@ fn confine(spec: &mut LaunchSpec) -> io::Result<Confined> {
             }
             (_, unused) => drop(unused),
         }
-        confined.usage = confined.namespace.as_ref().map(|_| Usage::new(sandbox.limits, barrier.in_memory()));
+        confined.usage =
+            confined.namespace.as_ref().map(|_| LimitWatch::new(sandbox.limits, barrier.in_memory()));
         (confined.barrier, confined.in_force.sandbox) = (Some(barrier), Some(Box::new(in_force)));
     }
     Ok(confined)
@@ -241,17 +243,17 @@ fn raw_pid(pid: Pid) -> u32 {
 }
 
 struct Shim {
-    link: Link,
+    link: ShimLink,
     children: Children,
     executor: Executor,
     grace: Duration,
     /// What the executor's processes may use together.
-    usage: Option<Usage>,
+    usage: Option<LimitWatch>,
     outlet: Option<Outlet>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum ShimPhase {
     Running,
     /// The executor's group was asked to end and has until then.
     Asked {
@@ -263,10 +265,10 @@ enum Phase {
 impl Shim {
     /// Serves both sides until it is time to end whatever is left.
     fn watch(&mut self) {
-        let mut phase = Phase::Running;
+        let mut phase = ShimPhase::Running;
         loop {
             // Orders first: writ may have died while the launch was read, and then nothing would wake the wait.
-            while phase != Phase::Ending
+            while phase != ShimPhase::Ending
                 && let Some(order) = self.link.next_order()
             {
                 phase = self.obey(phase, order);
@@ -279,7 +281,7 @@ impl Shim {
                 self.executor.feed();
             }
             phase = self.outgrow(phase);
-            if phase == Phase::Ending {
+            if phase == ShimPhase::Ending {
                 return;
             }
             self.wait(phase);
@@ -295,27 +297,27 @@ impl Shim {
         }
     }
 
-    fn obey(&self, phase: Phase, order: Order) -> Phase {
+    fn obey(&self, phase: ShimPhase, order: ShimOrder) -> ShimPhase {
         match (phase, order) {
-            (_, Order::Kill) => Phase::Ending,
-            (Phase::Running, Order::Stop) => {
+            (_, ShimOrder::Kill) => ShimPhase::Ending,
+            (ShimPhase::Running, ShimOrder::Stop) => {
                 self.ask();
-                Phase::Asked { until: Instant::now() + self.grace }
+                ShimPhase::Asked { until: Instant::now() + self.grace }
             }
             // Asked once is asked; a second request does not give more time.
-            (Phase::Asked { .. } | Phase::Ending, Order::Stop) => phase,
+            (ShimPhase::Asked { .. } | ShimPhase::Ending, ShimOrder::Stop) => phase,
         }
     }
 
     /// The phase that follows when nobody orders one.
-    fn outgrow(&self, phase: Phase) -> Phase {
+    fn outgrow(&self, phase: ShimPhase) -> ShimPhase {
         let has_exited = self.children.exit().is_some();
         match phase {
-            Phase::Running if has_exited => Phase::Ending,
-            Phase::Asked { until } if Instant::now() >= until => Phase::Ending,
+            ShimPhase::Running if has_exited => ShimPhase::Ending,
+            ShimPhase::Asked { until } if Instant::now() >= until => ShimPhase::Ending,
             // Behind a wrapper that ends at once, the real agent may still be saving its session.
-            Phase::Asked { .. } if has_exited && !self.has_members() => Phase::Ending,
-            Phase::Running | Phase::Asked { .. } | Phase::Ending => phase,
+            ShimPhase::Asked { .. } if has_exited && !self.has_members() => ShimPhase::Ending,
+            ShimPhase::Running | ShimPhase::Asked { .. } | ShimPhase::Ending => phase,
         }
     }
 
@@ -364,13 +366,13 @@ impl Shim {
     }
 
     /// Until something can be done, or the phase's time is over.
-    fn wait(&mut self, phase: Phase) {
+    fn wait(&mut self, phase: ShimPhase) {
         let timeout = match phase {
-            Phase::Running | Phase::Ending => None,
-            Phase::Asked { .. } if self.children.exit().is_some() => Some(MEMBERS_LOOK_INTERVAL),
-            Phase::Asked { until } => Some(until.saturating_duration_since(Instant::now())),
+            ShimPhase::Running | ShimPhase::Ending => None,
+            ShimPhase::Asked { .. } if self.children.exit().is_some() => Some(MEMBERS_LOOK_INTERVAL),
+            ShimPhase::Asked { until } => Some(until.saturating_duration_since(Instant::now())),
         };
-        let next_look = self.usage.as_ref().map(Usage::wait);
+        let next_look = self.usage.as_ref().map(LimitWatch::wait);
         let timeout =
             timeout.map_or(next_look, |timeout| Some(next_look.map_or(timeout, |look| look.min(timeout))));
         let mut waits = vec![self.children.wait_for_change()];

@@ -61,7 +61,7 @@ static TEMPLATES: Mutex<Templates> = Mutex::new(Templates { has_begun: false, te
 struct Templates {
     /// Whether a shim was started before.
     has_begun: bool,
-    template: Option<Template>,
+    template: Option<ShimTemplate>,
     failures: usize,
 }
 
@@ -94,22 +94,22 @@ impl Templates {
     }
 
     /// `None` if it cannot be started. What is missing is told by the start of the shim that follows.
-    fn begin(&mut self, shim: &ShimProgram, marker: &Marker) -> Option<Template> {
-        let begun = Template::begin(shim, marker);
+    fn begin(&mut self, shim: &ShimProgram, marker: &Marker) -> Option<ShimTemplate> {
+        let begun = ShimTemplate::begin(shim, marker);
         self.failures += usize::from(begun.is_err());
         begun.ok()
     }
 }
 
 #[derive(Debug)]
-struct Template {
+struct ShimTemplate {
     shim: ShimProgram,
     mark: Marker,
     process: Child,
     orders: OwnedFd,
 }
 
-impl Template {
+impl ShimTemplate {
     fn begin(shim: &ShimProgram, marker: &Marker) -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC;
         let (orders, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
@@ -171,7 +171,7 @@ impl Template {
 }
 
 /// Ends one that is of no more use. A living one ends with this process.
-impl Drop for Template {
+impl Drop for ShimTemplate {
     fn drop(&mut self) {
         // It may have ended by itself; collecting it is what counts.
         self.process.kill().ok();

@@ -1,7 +1,7 @@
 use contract::domain::id::Id;
 
 use super::*;
-use crate::supervisor::logs::{LogReader, Piece, Stream};
+use crate::supervisor::logs::{LogReader, LogStream, Piece};
 
 fn id<K: contract::domain::id::Kind>(bits: u128) -> Id<K> {
     Id::from_bits(bits)
@@ -32,10 +32,10 @@ fn a_transcript_has_no_hidden_value() {
     let mut hidden = Hidden::default();
     hidden.add("correct-horse-7");
     let mut log = create(directory.path(), &id(1), &id(10), &hidden).unwrap();
-    log.write(Stream::Stdout, b"it is correct-horse-7\n");
+    log.write(LogStream::Stdout, b"it is correct-horse-7\n");
     log.finish();
     let file = directory.path().join(&of_task(directory.path(), &id(1))[0].file);
     let pieces: Vec<Piece> = LogReader::open(&file).unwrap().map(Result::unwrap).collect();
-    let [Piece::Output(Stream::Stdout, bytes)] = pieces.as_slice() else { panic!("{pieces:?}") };
+    let [Piece::Output(LogStream::Stdout, bytes)] = pieces.as_slice() else { panic!("{pieces:?}") };
     assert!(!String::from_utf8_lossy(bytes).contains("horse"), "{bytes:?}");
 }

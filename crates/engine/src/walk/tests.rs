@@ -21,12 +21,12 @@ use testkit::{ManualClock, SeededIds, TempStore};
 
 use super::*;
 use crate::Executors;
-use crate::drive::{Ending, drive_through};
+use crate::drive::{DriveEnd, drive_through};
 use crate::host::{LocalHost, PlainDoor};
 use crate::index::Index;
-use crate::observer::{Observer, Progress};
+use crate::observer::{Observer, TaskProgress};
 use crate::pipeline::Outcome;
-use crate::pipeline::l8_verify::Verdict;
+use crate::pipeline::l8_verify::AttemptVerdict;
 use crate::pipeline::layer::{Fetched, Handed, Judgment, LayerInput};
 use crate::pipeline::stack::{DEFAULT, LayerStack};
 use crate::settings::{EngineArchive, ModelSettings, Settings, StopSignal, WaitLimits};
@@ -90,7 +90,7 @@ impl World {
         accept::submit(&mut self.cx, &key("submit"), &request).unwrap().answer.run_id
     }
 
-    fn drive(&mut self, stack: LayerStack, id: &RunId, watcher: &mut Watcher<'_>) -> Ending {
+    fn drive(&mut self, stack: LayerStack, id: &RunId, watcher: &mut Watcher<'_>) -> DriveEnd {
         drive_through(stack, &mut self.cx, &self.settings, id, watcher).unwrap()
     }
 
@@ -188,25 +188,25 @@ impl<'w> Watcher<'w> {
 }
 
 impl Observer for Watcher<'_> {
-    fn report(&mut self, progress: Progress<'_>) {
+    fn report(&mut self, progress: TaskProgress<'_>) {
         match progress {
-            Progress::Started { task, .. } => self.log.push(format!("{task} started")),
-            Progress::Ended { task, status, .. } => {
+            TaskProgress::Started { task, .. } => self.log.push(format!("{task} started")),
+            TaskProgress::Ended { task, status, .. } => {
                 self.log.push(format!("{task} {status}"));
                 (self.on_end)(task);
             }
-            Progress::Update { .. }
-            | Progress::Checking { .. }
-            | Progress::Retrying { .. }
-            | Progress::Waiting { .. }
-            | Progress::WaitsForLimit { .. }
-            | Progress::Recovered { .. }
-            | Progress::Stopping { .. }
-            | Progress::StoreBusy
-            | Progress::TookOver { .. }
-            | Progress::Warned { .. }
-            | Progress::BeginsWithout { .. }
-            | Progress::Attached { .. } => {}
+            TaskProgress::Update { .. }
+            | TaskProgress::Checking { .. }
+            | TaskProgress::Retrying { .. }
+            | TaskProgress::Waiting { .. }
+            | TaskProgress::WaitsForLimit { .. }
+            | TaskProgress::Recovered { .. }
+            | TaskProgress::Stopping { .. }
+            | TaskProgress::StoreBusy
+            | TaskProgress::TookOver { .. }
+            | TaskProgress::Warned { .. }
+            | TaskProgress::BeginsWithout { .. }
+            | TaskProgress::Attached { .. } => {}
         }
     }
 
@@ -238,7 +238,7 @@ fn the_loop_turns_while_a_layer_of_the_run_is_awaited() {
     let mut on_tick = || TICKED.store(true, Ordering::SeqCst);
     let mut watcher = Watcher::new(&world, &mut on_tick);
     let ending = world.drive(stack, &id, &mut watcher);
-    assert!(matches!(&ending, Ending::Ended(run) if run.state == RunState::Done), "{ending:?}");
+    assert!(matches!(&ending, DriveEnd::Ended(run) if run.state == RunState::Done), "{ending:?}");
     let expected =
         ["L0 NORMALIZED", "L1 ASKED", "L1 KNOWN", "L2 DIRECT_ANSWER", "L9 ASSEMBLED", "L10 AUDITED"];
     assert_eq!(world.decisions(&id), expected);
@@ -261,7 +261,7 @@ fn a_layer_that_does_not_answer_before_the_deadline_refuses_the_run() {
     let mut on_tick = || {};
     let mut watcher = Watcher { step: Duration::from_secs(4), ..Watcher::new(&world, &mut on_tick) };
     let ending = world.drive(stack, &id, &mut watcher);
-    let Ending::Ended(run) = ending else { panic!("{ending:?}") };
+    let DriveEnd::Ended(run) = ending else { panic!("{ending:?}") };
     let reason = "E_TIMEOUT: L3.policy.gate did not answer within 1m00s";
     assert_eq!((run.state, &run.result.unwrap()["reason"]), (RunState::Failed, &json!(reason)));
     let tasks = show::tasks(&mut world.cx, &id).unwrap();
@@ -290,13 +290,13 @@ fn a_run_that_is_interrupted_while_a_layer_is_awaited_can_be_continued() {
     let mut on_tick = || stop.raise(15);
     let mut watcher = Watcher::new(&world, &mut on_tick);
     let ending = world.drive(stack, &id, &mut watcher);
-    assert!(matches!(ending, Ending::Interrupted { signal: 15, .. }), "{ending:?}");
+    assert!(matches!(ending, DriveEnd::Interrupted { signal: 15, .. }), "{ending:?}");
     assert_eq!(world.run(&id).state, RunState::Stopped);
     world.settings.stop = StopSignal::default();
     let mut on_tick = || {};
     let mut watcher = Watcher::new(&world, &mut on_tick);
     let ending = world.drive(default_stack(), &id, &mut watcher);
-    assert!(matches!(&ending, Ending::Ended(run) if run.state == RunState::Done), "{ending:?}");
+    assert!(matches!(&ending, DriveEnd::Ended(run) if run.state == RunState::Done), "{ending:?}");
     // The walk had not passed its first layers, so it starts over.
     assert_eq!(world.decisions(&id).iter().filter(|decision| *decision == "L0 NORMALIZED").count(), 2);
 }
@@ -314,7 +314,7 @@ fn a_run_can_be_canceled_while_a_layer_is_awaited() {
     };
     let mut watcher = Watcher::new(&world, &mut on_tick);
     let ending = world.drive(stack, &id, &mut watcher);
-    assert!(matches!(&ending, Ending::Ended(run) if run.state == RunState::Canceled), "{ending:?}");
+    assert!(matches!(&ending, DriveEnd::Ended(run) if run.state == RunState::Canceled), "{ending:?}");
 }
 
 #[test]
@@ -377,7 +377,7 @@ fn judge_slowly(input: &LayerInput<'_>, flag: &'static AtomicBool) -> Outcome {
         testkit::eventually("the signal of the test", is_over);
         let verification =
             Verification { status: "passed".to_owned(), reason: "seen".to_owned(), confidence: None };
-        let judgment = Judgment { verdict: Verdict::Done { verified: false }, verification };
+        let judgment = Judgment { verdict: AttemptVerdict::Done { verified: false }, verification };
         Outcome::decided("SEEN", "elsewhere").giving(Handed::Judged(Box::new(judgment)))
     })
 }
@@ -409,7 +409,7 @@ fn a_task_that_is_interrupted_while_it_is_judged_is_not_done() {
     let mut on_tick = || stop.raise(15);
     let mut watcher = Watcher::new(&world, &mut on_tick);
     let ending = world.drive(stack, &id, &mut watcher);
-    assert!(matches!(ending, Ending::Interrupted { signal: 15, .. }), "{ending:?}");
+    assert!(matches!(ending, DriveEnd::Interrupted { signal: 15, .. }), "{ending:?}");
     assert_eq!(watcher.log, ["a started", "b started", "b failed", "a blocked"]);
 }
 
@@ -466,7 +466,7 @@ fn a_run_that_a_layer_parks_waits_in_the_store_and_is_continued() {
     for _ in 0..2 {
         let mut watcher = Watcher::new(&world, &mut on_tick);
         let ending = world.drive(stack.clone(), &id, &mut watcher);
-        let Ending::Stopped(run) = ending else { panic!("{ending:?}") };
+        let DriveEnd::Stopped(run) = ending else { panic!("{ending:?}") };
         assert_eq!(
             (run.state, &run.result.unwrap()["reason"]),
             (RunState::Stopped, &json!("waits for a person"))
@@ -479,7 +479,7 @@ fn a_run_that_a_layer_parks_waits_in_the_store_and_is_continued() {
     assert!(parked.control.halt_pipeline && parked.control.require_hitl, "{parked:?}");
     let mut watcher = Watcher::new(&world, &mut on_tick);
     let ending = world.drive(default_stack(), &id, &mut watcher);
-    assert!(matches!(&ending, Ending::Ended(run) if run.state == RunState::Failed), "{ending:?}");
+    assert!(matches!(&ending, DriveEnd::Ended(run) if run.state == RunState::Failed), "{ending:?}");
     assert_eq!(watcher.log, ["a started", "a failed", "b started", "b failed"]);
     world.records(&id);
 }
@@ -496,7 +496,7 @@ fn a_task_that_a_layer_parks_waits_without_holding_up_the_others() {
     let mut on_tick = || {};
     let mut watcher = Watcher::new(&world, &mut on_tick);
     let ending = world.drive(stack, &id, &mut watcher);
-    assert!(matches!(&ending, Ending::Stopped(_)), "{ending:?}");
+    assert!(matches!(&ending, DriveEnd::Stopped(_)), "{ending:?}");
     assert_eq!(watcher.log, ["a blocked", "b started", "b failed"]);
     let whole = show::by_id(&mut world.cx, &id).unwrap();
     let (task, attempts) = &whole.tasks[0];
@@ -516,7 +516,7 @@ fn an_attempt_that_a_layer_parks_is_left_to_a_person() {
     let mut on_tick = || {};
     let mut watcher = Watcher::new(&world, &mut on_tick);
     let ending = world.drive(stack, &id, &mut watcher);
-    assert!(matches!(&ending, Ending::Stopped(_)), "{ending:?}");
+    assert!(matches!(&ending, DriveEnd::Stopped(_)), "{ending:?}");
     assert_eq!(watcher.log, ["a started", "a blocked", "b started", "b blocked"]);
     let whole = show::by_id(&mut world.cx, &id).unwrap();
     let (task, attempts) = &whole.tasks[0];

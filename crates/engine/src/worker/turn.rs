@@ -16,10 +16,10 @@ use super::begin::{PreparedAssignment, begin};
 use super::files::PacketFiles;
 use super::report::WorkedTask;
 use super::{WorkerEvent, WorkerObserver, WorkerSettings, answer, written};
-use crate::launcher::{RunError, Seen, Wish};
+use crate::launcher::{ChildOutput, RunError, Wish};
 use crate::program::ConfinedProgram;
 use crate::sandbox::OpenSandbox;
-use crate::supervisor::{Exit, InForce};
+use crate::supervisor::{InForce, ProcessExit};
 
 /// How much of the end of the output is kept for the worklog.
 const TAIL_BYTES: usize = 2000;
@@ -109,7 +109,7 @@ pub(super) fn work(
 pub(super) struct EndedCommand {
     pub(super) before: Option<Snapshot>,
     pub(super) files: PacketFiles,
-    pub(super) end: std::result::Result<Exit, RunError>,
+    pub(super) end: std::result::Result<ProcessExit, RunError>,
     pub(super) hold: Hold,
     pub(super) in_force: Option<InForce>,
     /// The end of its output, without secrets.
@@ -138,16 +138,16 @@ fn run<'w>(
     let mut hold = Hold::Kept;
     let ended = worker.programs.run(&attempt, launch, &mut |seen| {
         match seen {
-            Seen::Stdout(bytes) => {
+            ChildOutput::Stdout(bytes) => {
                 observe(WorkerEvent::Output(bytes));
                 tail.stdout(bytes);
             }
-            Seen::Stderr(bytes) => {
+            ChildOutput::Stderr(bytes) => {
                 observe(WorkerEvent::Output(bytes));
                 tail.stderr(bytes);
             }
-            Seen::Tick if hold == Hold::Kept => hold = beat(),
-            Seen::Started(_) | Seen::Tick => {}
+            ChildOutput::Tick if hold == Hold::Kept => hold = beat(),
+            ChildOutput::Started(_) | ChildOutput::Tick => {}
         }
         match hold {
             // Another worker may hold the task already, so the command must not write.

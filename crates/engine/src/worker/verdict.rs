@@ -8,7 +8,7 @@ use super::WorkerSettings;
 use super::turn::{EndedCommand, Hold};
 use super::written::{self, Unfinished};
 use crate::launcher::RunError;
-use crate::supervisor::Exit;
+use crate::supervisor::ProcessExit;
 
 /// What the end of the command means.
 pub(super) enum WorkVerdict {
@@ -47,7 +47,7 @@ pub(super) fn unfinished(
             let reason = format!("the command failed: {error}");
             stop(Code::MissingRequiredInput, reason, "repair the worker's command")
         }
-        Ok(Exit::Code(0)) => match (problem, said) {
+        Ok(ProcessExit::Code(0)) => match (problem, said) {
             (Some(problem), _) => stop(Code::SchemaInvalid, problem, "correct what the command writes"),
             (None, _) if !fields.is_empty() => {
                 let reason =
@@ -65,11 +65,11 @@ pub(super) fn unfinished(
             }
             (None, Some(Outcome::Done) | None) => WorkVerdict::Finished,
         },
-        Ok(Exit::Code(code)) => {
+        Ok(ProcessExit::Code(code)) => {
             let reason = format!("the command exited with {code}");
             stop(Code::AcceptanceFailed, reason, "read the output, then plan the task again")
         }
-        Ok(Exit::Signal(signal)) => {
+        Ok(ProcessExit::Signal(signal)) => {
             let reason = format!("the command was killed by signal {signal}");
             stop(Code::AcceptanceFailed, reason, "read the output, then plan the task again")
         }

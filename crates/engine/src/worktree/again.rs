@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use super::{Fault, ONTO, RESULT, Worktree, io};
+use super::{ONTO, RESULT, Worktree, WorktreeError, io};
 use crate::git::{Repo, Runner};
 use crate::supervisor::Stdin;
 
@@ -16,7 +16,7 @@ const OWN_BEFORE: &str = "refs/heads/before-own";
 
 impl Worktree {
     /// Notes what the clone has, before an attempt after the first one begins.
-    pub fn note_before(&self, runner: &Runner<'_>) -> Result<(), Fault> {
+    pub fn note_before(&self, runner: &Runner<'_>) -> Result<(), WorktreeError> {
         let private = self.private(runner);
         let (onto, result) = (private.commit_of(ONTO)?, private.commit_of(RESULT)?);
         let own = self.own_head().and_then(|own| private.commit_of(&own).ok());
@@ -28,7 +28,7 @@ impl Worktree {
     /// Gives the clone the files, and its branch the commit, that they had before the last attempt. Returns how many files
     /// differed. What git ignores stays, and setup commands run again. A restoration that is killed is taken back when the
     /// clone is opened again.
-    pub fn restore(&mut self, runner: &Runner<'_>) -> Result<usize, Fault> {
+    pub fn restore(&mut self, runner: &Runner<'_>) -> Result<usize, WorktreeError> {
         self.refuse_moved()?;
         let private = self.private(runner);
         let before = |name: &str| private.commit_of(name).unwrap_or_else(|_| self.record.base.clone());
@@ -47,12 +47,12 @@ impl Worktree {
     }
 
     /// Brings the clone's own branch and list of files to a commit, without a git that reads the clone's configuration.
-    fn reset_own(&self, runner: &Runner<'_>, commit: &str) -> Result<(), Fault> {
+    fn reset_own(&self, runner: &Runner<'_>, commit: &str) -> Result<(), WorktreeError> {
         let git = self.tree().join(".git");
         // References that are symbolic links would lead elsewhere.
         self.own_refs()?;
         if git.join("refs").is_symlink() {
-            return Err(Fault::Damaged("refs in the clone is a symbolic link".to_owned()));
+            return Err(WorktreeError::Damaged("refs in the clone is a symbolic link".to_owned()));
         }
         let branch = format!("refs/heads/{}", self.branch());
         for name in ["index.lock", "HEAD.lock", &format!("{branch}.lock"), "index"] {
@@ -65,13 +65,13 @@ impl Worktree {
     }
 }
 
-fn update(private: &Repo<'_>, updates: &[(&str, String)]) -> Result<(), Fault> {
+fn update(private: &Repo<'_>, updates: &[(&str, String)]) -> Result<(), WorktreeError> {
     let lines: String = updates.iter().map(|(name, commit)| format!("update {name} {commit}\n")).collect();
     private.ask_with(&["update-ref", "--stdin"], &[], Stdin::Bytes(lines.into_bytes()))?;
     Ok(())
 }
 
-fn remove(path: &Path) -> Result<(), Fault> {
+fn remove(path: &Path) -> Result<(), WorktreeError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(io("remove", path)(error)),
         _ => Ok(()),
@@ -79,7 +79,7 @@ fn remove(path: &Path) -> Result<(), Fault> {
 }
 
 /// Writes a small file of the clone's repository as a whole, whatever was in its place.
-fn replace(path: &Path, text: &str) -> Result<(), Fault> {
+fn replace(path: &Path, text: &str) -> Result<(), WorktreeError> {
     let new = path.with_extension("writ-new");
     let write = || {
         if let Some(parent) = path.parent() {

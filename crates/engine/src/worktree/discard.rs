@@ -7,8 +7,8 @@ use contract::domain::id::{Attempt, Id};
 use contract::domain::limits;
 use contract::domain::worktree::{Loss, Standing, WorktreeRecord};
 
-use super::keep::Lock;
-use super::{Fault, ONTO, RESULT, Worktree, Worktrees, io};
+use super::keep::CloneLock;
+use super::{ONTO, RESULT, Worktree, WorktreeError, Worktrees, io};
 use crate::git::{Repo, Runner, copy_index};
 use crate::launcher::with_causes;
 use crate::remove_tree::remove_tree;
@@ -27,14 +27,14 @@ const COMMITTER: &str = "writ";
 
 /// What is in a clone at one time: the tree of its files, and what its references name.
 #[derive(PartialEq, Eq)]
-struct Contents {
+struct CloneContents {
     tree: String,
     tips: Vec<String>,
 }
 
 impl Worktrees {
     /// What would be lost with a clone. Refused while its merge is underway or it is being made.
-    pub fn loss(&self, runner: &Runner<'_>, clone: &Worktree) -> Result<(Standing, Loss), Fault> {
+    pub fn loss(&self, runner: &Runner<'_>, clone: &Worktree) -> Result<(Standing, Loss), WorktreeError> {
         clone.refuse_busy()?;
         let standing = clone.standing(runner);
         let loss = match &standing {
@@ -54,14 +54,14 @@ impl Worktrees {
         runner: &Runner<'_>,
         clone: &Worktree,
         (seen, loss): (&Standing, &Loss),
-        unused: impl FnOnce() -> Result<(), Fault>,
-    ) -> Result<Option<PathBuf>, Fault> {
-        let lock = self.lock(runner, &Lock::Clones)?;
+        unused: impl FnOnce() -> Result<(), WorktreeError>,
+    ) -> Result<Option<PathBuf>, WorktreeError> {
+        let lock = self.lock(runner, &CloneLock::Clones)?;
         // One that is not finished is held while it is compared.
-        let hold = if clone.is_unfinished { None } else { Some(clone.hold()?.ok_or(Fault::InUse)?) };
+        let hold = if clone.is_unfinished { None } else { Some(clone.hold()?.ok_or(WorktreeError::InUse)?) };
         unused()?;
         if self.loss(runner, clone)? != (seen.clone(), loss.clone()) {
-            return Err(Fault::Changed);
+            return Err(WorktreeError::Changed);
         }
         let is_kept = matches!(seen, Standing::Unmerged { .. }) && loss.cannot_keep.is_none();
         let bundle = if is_kept { Some(self.bundle(runner, clone)?) } else { None };
@@ -77,20 +77,24 @@ impl Worktrees {
     }
 
     /// The bundle of the clone that was discarded under this mark.
-    pub fn bundle_of(&self, record: &WorktreeRecord, mark: &Id<Attempt>) -> Result<Option<PathBuf>, Fault> {
+    pub fn bundle_of(
+        &self,
+        record: &WorktreeRecord,
+        mark: &Id<Attempt>,
+    ) -> Result<Option<PathBuf>, WorktreeError> {
         let path = bundle_path(self.root()?, record, mark);
         Ok(path.symlink_metadata().is_ok().then_some(path))
     }
 
     /// Writes what is in a clone and not in the commit that it began with to a file.
-    fn bundle(&self, runner: &Runner<'_>, clone: &Worktree) -> Result<PathBuf, Fault> {
+    fn bundle(&self, runner: &Runner<'_>, clone: &Worktree) -> Result<PathBuf, WorktreeError> {
         let root = self.root()?;
         let kept = super::entries(root)?.into_iter().filter(|path| path.extension() == Some(BUNDLE.as_ref()));
         if kept.count() >= limits::DISCARDED_MAX {
-            return Err(Fault::TooManyDiscarded(root.display().to_string()));
+            return Err(WorktreeError::TooManyDiscarded(root.display().to_string()));
         }
         let path = bundle_path(root, &clone.record, &runner.mark);
-        let text = path.to_str().ok_or(Fault::NotText)?;
+        let text = path.to_str().ok_or(WorktreeError::NotText)?;
         let private = clone.private(runner);
         let names = clone.name_contents(runner, &private)?;
         let base = format!("^{}", clone.record.base);
@@ -116,17 +120,17 @@ fn bundle_path(root: &Path, record: &WorktreeRecord, mark: &Id<Attempt>) -> Path
 
 impl Worktree {
     /// An interrupted merge is undone first: its record lists the files of the workspace to restore.
-    fn refuse_busy(&self) -> Result<(), Fault> {
+    fn refuse_busy(&self) -> Result<(), WorktreeError> {
         if self.underway.is_some() {
-            return Err(Fault::Underway(self.record.run_id.to_string()));
+            return Err(WorktreeError::Underway(self.record.run_id.to_string()));
         }
         if self.is_unfinished && self.hold()?.is_none() {
-            return Err(Fault::BeingMade);
+            return Err(WorktreeError::BeingMade);
         }
         Ok(())
     }
 
-    fn contents(&self, runner: &Runner<'_>) -> Result<Contents, Fault> {
+    fn contents(&self, runner: &Runner<'_>) -> Result<CloneContents, WorktreeError> {
         // With a list of files of its own, as a comparison has.
         let list = self.git_dir().join(format!("index.{}", runner.mark));
         copy_index(&self.git_dir().join("index"), &list).map_err(io("copy", &list))?;
@@ -136,11 +140,11 @@ impl Worktree {
         tips.push(self.private(runner).commit_of(RESULT)?);
         tips.sort();
         tips.dedup();
-        Ok(Contents { tree: tree?, tips })
+        Ok(CloneContents { tree: tree?, tips })
     }
 
-    fn loss(&self, runner: &Runner<'_>) -> Result<Loss, Fault> {
-        let Contents { tree, tips } = self.contents(runner)?;
+    fn loss(&self, runner: &Runner<'_>) -> Result<Loss, WorktreeError> {
+        let CloneContents { tree, tips } = self.contents(runner)?;
         let workspace = Repo::workspace(runner, self.record.workspace.as_ref())?;
         let head = workspace.commit_of("HEAD")?;
         let private = self.private(runner);
@@ -157,7 +161,7 @@ impl Worktree {
         let mut words = vec!["rev-list", "--count"];
         words.extend(reached.iter().map(String::as_str).chain([except.as_str(), "--"]));
         let counted = private.line(&words)?;
-        let all_commits = counted.parse().map_err(|_| Fault::Uncounted(counted))?;
+        let all_commits = counted.parse().map_err(|_| WorktreeError::Uncounted(counted))?;
         let base = private.line(&["merge-base", &head, ONTO]).unwrap_or_else(|_| self.record.base.clone());
         let changed = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", &base, &tree, "--"];
         let printed = private.ask(&changed)?;
@@ -169,8 +173,8 @@ impl Worktree {
     }
 
     /// Gives everything in the clone a name in writ's own repository: first its files, then what its references name.
-    fn name_contents(&self, runner: &Runner<'_>, private: &Repo<'_>) -> Result<Vec<String>, Fault> {
-        let Contents { tree, tips } = self.contents(runner)?;
+    fn name_contents(&self, runner: &Runner<'_>, private: &Repo<'_>) -> Result<Vec<String>, WorktreeError> {
+        let CloneContents { tree, tips } = self.contents(runner)?;
         let onto = private.commit_of(ONTO)?;
         let parents = self.parents(private, &onto)?;
         let is_committed = parents.len() == 1 && private.tree_of(&parents[0])? == tree;

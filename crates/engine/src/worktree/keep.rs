@@ -9,24 +9,24 @@ use std::path::{Path, PathBuf};
 use contract::domain::limits;
 use contract::domain::worktree::Standing;
 
-use super::{Fault, ONTO, Worktree, Worktrees, io};
+use super::{ONTO, Worktree, WorktreeError, Worktrees, io};
 use crate::git::{Repo, Runner, copy_index};
 use crate::launcher::with_causes;
 use crate::remove_tree::remove_tree;
 
 /// What a lock keeps others from.
-pub(super) enum Lock<'l> {
+pub(super) enum CloneLock<'l> {
     /// Adding and removing clones.
     Clones,
     /// Merging into this workspace.
     Merge(&'l str),
 }
 
-impl Lock<'_> {
+impl CloneLock<'_> {
     fn file_name(&self) -> String {
         match self {
-            Lock::Clones => "clones.lock".to_owned(),
-            Lock::Merge(workspace) => {
+            CloneLock::Clones => "clones.lock".to_owned(),
+            CloneLock::Merge(workspace) => {
                 let digest = contract::digest::of_bytes(workspace.as_bytes());
                 format!("merge-{}.lock", &digest["sha256:".len()..][..LOCK_NAME_LENGTH])
             }
@@ -35,8 +35,8 @@ impl Lock<'_> {
 
     fn told(&self) -> &'static str {
         match self {
-            Lock::Clones => "another process that adds or removes clones",
-            Lock::Merge(_) => "another merge into the workspace",
+            CloneLock::Clones => "another process that adds or removes clones",
+            CloneLock::Merge(_) => "another merge into the workspace",
         }
     }
 }
@@ -46,7 +46,7 @@ const LOCK_NAME_LENGTH: usize = 16;
 
 impl Worktrees {
     /// Held until the file is dropped. Waits for other holders for a while.
-    pub(super) fn lock(&self, runner: &Runner<'_>, lock: &Lock<'_>) -> Result<File, Fault> {
+    pub(super) fn lock(&self, runner: &Runner<'_>, lock: &CloneLock<'_>) -> Result<File, WorktreeError> {
         let path = self.root()?.join(lock.file_name());
         let file = File::options().create(true).append(true).open(&path).map_err(io("open", &path))?;
         let begun_ms = runner.launcher.monotonic_ms();
@@ -58,15 +58,15 @@ impl Worktrees {
                 Err(TryLockError::Error(error)) => return Err(io("lock", &path)(error)),
             }
             if runner.launcher.monotonic_ms() - begun_ms > wait_ms {
-                return Err(Fault::Busy(lock.told()));
+                return Err(WorktreeError::Busy(lock.told()));
             }
             runner.launcher.pause(limits::HINDRANCE_POLL);
         }
     }
 
     /// Deletes a clone without unmerged work. Checks again before it does.
-    pub fn remove(&self, runner: &Runner<'_>, clone: &Worktree) -> Result<bool, Fault> {
-        let lock = self.lock(runner, &Lock::Clones)?;
+    pub fn remove(&self, runner: &Runner<'_>, clone: &Worktree) -> Result<bool, WorktreeError> {
+        let lock = self.lock(runner, &CloneLock::Clones)?;
         let trash = self.discard_merged(runner, clone)?;
         // Nobody has to wait for the deletion.
         drop(lock);
@@ -81,7 +81,11 @@ impl Worktrees {
 
     /// Takes a clone away if its work is in the workspace, or it has none, and no other store used it last. Returns where it is now, to be deleted. The lock
     /// on clones is held.
-    fn discard_merged(&self, runner: &Runner<'_>, clone: &Worktree) -> Result<Option<PathBuf>, Fault> {
+    fn discard_merged(
+        &self,
+        runner: &Runner<'_>,
+        clone: &Worktree,
+    ) -> Result<Option<PathBuf>, WorktreeError> {
         if clone.is_of_another_store(runner) {
             return Ok(None);
         }
@@ -100,7 +104,7 @@ impl Worktrees {
     }
 
     /// Takes the directory of a clone away in one step, so that half of a clone is never taken for one.
-    pub(super) fn discard(&self, clone: &Worktree) -> Result<PathBuf, Fault> {
+    pub(super) fn discard(&self, clone: &Worktree) -> Result<PathBuf, WorktreeError> {
         let root = self.root()?;
         let name = |number: u32| root.join(format!(".trash-{}.{number}", clone.record.task_id));
         let free = (0..TRASH_NAMES_MAX).map(name).find(|path| path.symlink_metadata().is_err());
@@ -140,7 +144,7 @@ impl Worktree {
     }
 
     /// Held while a clone is made, entered or removed. `None` if it is already held.
-    pub(super) fn hold(&self) -> Result<Option<File>, Fault> {
+    pub(super) fn hold(&self) -> Result<Option<File>, WorktreeError> {
         let path = self.directory.join(super::HOLD);
         let file = File::options().create(true).append(true).open(&path).map_err(io("open", &path))?;
         match file.try_lock() {
@@ -150,7 +154,7 @@ impl Worktree {
         }
     }
 
-    fn compared(&self, runner: &Runner<'_>) -> Result<Standing, Fault> {
+    fn compared(&self, runner: &Runner<'_>) -> Result<Standing, WorktreeError> {
         if self.is_unfinished {
             let being_made = Standing::Unknown { reason: "it is being made".to_owned() };
             return Ok(if self.hold()?.is_some() { Standing::Empty } else { being_made });
@@ -204,6 +208,6 @@ impl Worktree {
 }
 
 /// Makes a directory that only its owner can read.
-pub(super) fn private_directory(path: &Path) -> Result<(), Fault> {
+pub(super) fn private_directory(path: &Path) -> Result<(), WorktreeError> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("make", path))
 }

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use contract::domain::attempt::AttemptId;
 use contract::domain::limits;
 
-use super::keep::Lock;
+use super::keep::CloneLock;
 use super::put::{Put, Shift};
-use super::{Fault, Worktree, Worktrees, io};
+use super::{Worktree, WorktreeError, Worktrees, io};
 use crate::git::{Repo, Runner};
 use crate::regular_file;
 use crate::remove_tree::remove_tree;
@@ -32,18 +32,18 @@ pub(super) struct Underway {
 
 impl Worktrees {
     /// Undoes interrupted merges into a workspace. Later changes stay.
-    pub fn settle(&self, runner: &Runner<'_>, workspace: &Path) -> Result<(), Fault> {
+    pub fn settle(&self, runner: &Runner<'_>, workspace: &Path) -> Result<(), WorktreeError> {
         let workspace = workspace.to_string_lossy();
         let is_begun = |clone: &Worktree| clone.record.workspace == workspace && clone.underway.is_some();
         if !self.list()?.iter().any(is_begun) {
             return Ok(());
         }
-        let _lock = self.lock(runner, &Lock::Merge(&workspace))?;
+        let _lock = self.lock(runner, &CloneLock::Merge(&workspace))?;
         self.settle_locked(runner, &workspace)
     }
 
     /// The same, where the lock on merges is held: the processes that began them are gone.
-    pub(super) fn settle_locked(&self, runner: &Runner<'_>, workspace: &str) -> Result<(), Fault> {
+    pub(super) fn settle_locked(&self, runner: &Runner<'_>, workspace: &str) -> Result<(), WorktreeError> {
         let is_begun = |clone: &Worktree| clone.record.workspace == workspace && clone.underway.is_some();
         for mut clone in self.list()?.into_iter().filter(is_begun) {
             let repo = Repo::workspace(runner, workspace.as_ref())?;
@@ -65,22 +65,22 @@ impl Worktree {
         runner: &Runner<'_>,
         workspace: &Repo<'_>,
         (from, to): (&str, &str),
-    ) -> Result<Changed, Fault> {
+    ) -> Result<LandingResult, WorktreeError> {
         let lock = format!("writ merges {} {}\n", self.reference(), runner.mark);
         self.underway = Some(Underway { from: from.to_owned(), to: to.to_owned(), lock });
         self.judged = Some(runner.mark.to_string());
         self.write()?;
         let is_touched = Cell::new(false);
         let changed = self.change(runner, workspace, &is_touched);
-        if matches!(changed, Ok(Changed::Landed)) || !is_touched.get() {
+        if matches!(changed, Ok(LandingResult::Landed)) || !is_touched.get() {
             self.end_underway(workspace)?;
             return changed;
         }
         match (changed, self.take_back(runner, workspace)) {
             (changed, Ok(())) => changed,
-            (Err(fault), Err(other)) => {
-                Err(Fault::Damaged(format!("{fault}; what was changed could not be taken back: {other}")))
-            }
+            (Err(fault), Err(other)) => Err(WorktreeError::Damaged(format!(
+                "{fault}; what was changed could not be taken back: {other}"
+            ))),
             (Ok(_), Err(other)) => Err(other),
         }
     }
@@ -90,28 +90,28 @@ impl Worktree {
         runner: &Runner<'_>,
         workspace: &Repo<'_>,
         is_touched: &Cell<bool>,
-    ) -> Result<Changed, Fault> {
+    ) -> Result<LandingResult, WorktreeError> {
         let underway = self.underway.as_ref().expect("BUG: it is written down first");
         let index = WorkspaceIndex::of(workspace)?;
         index.lock(runner, &underway.lock)?;
         let (from, to) = (underway.from.as_str(), underway.to.as_str());
         match index.shift(workspace, self.record.workspace.as_ref(), (from, to))?.put(is_touched)? {
             Put::Done => {}
-            Put::InTheWay(paths) => return Ok(Changed::InTheWay(paths)),
-            Put::Staged(said) => return Ok(Changed::Staged(said)),
+            Put::InTheWay(paths) => return Ok(LandingResult::InTheWay(paths)),
+            Put::Staged(said) => return Ok(LandingResult::Staged(said)),
         }
         index.install()?;
         sync(self.record.workspace.as_ref())?;
         let told = format!("writ: merge {}", self.reference());
         match workspace.ask_patiently(&["update-ref", "-m", &told, "HEAD", to, from]) {
-            Ok(_) => Ok(Changed::Landed),
-            Err(_) if workspace.commit_of("HEAD")? != from => Ok(Changed::Moved),
+            Ok(_) => Ok(LandingResult::Landed),
+            Err(_) if workspace.commit_of("HEAD")? != from => Ok(LandingResult::Moved),
             Err(fault) => Err(fault.into()),
         }
     }
 
     /// Takes back what the merge changed, if it did not come to its end.
-    fn take_back(&mut self, runner: &Runner<'_>, workspace: &Repo<'_>) -> Result<(), Fault> {
+    fn take_back(&mut self, runner: &Runner<'_>, workspace: &Repo<'_>) -> Result<(), WorktreeError> {
         let Some(underway) = self.underway.clone() else { return Ok(()) };
         let (head, index) = (workspace.commit_of("HEAD")?, WorkspaceIndex::of(workspace)?);
         // Somebody who removed the lock and moved the branch has decided about the files too.
@@ -128,7 +128,7 @@ impl Worktree {
         self.end_underway(workspace)
     }
 
-    fn end_underway(&mut self, workspace: &Repo<'_>) -> Result<(), Fault> {
+    fn end_underway(&mut self, workspace: &Repo<'_>) -> Result<(), WorktreeError> {
         let Some(underway) = &self.underway else { return Ok(()) };
         WorkspaceIndex::of(workspace)?.unlock(&underway.lock)?;
         self.underway = None;
@@ -138,7 +138,7 @@ impl Worktree {
 
 /// The result of a change of the workspace.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Changed {
+pub(super) enum LandingResult {
     Landed,
     Moved,
     /// Paths that have uncommitted changes, or are not tracked.
@@ -147,8 +147,8 @@ pub(super) enum Changed {
     Staged(String),
 }
 
-fn sync(workspace: &Path) -> Result<(), Fault> {
-    let place = crate::snapshots::place::Place::open(workspace);
+fn sync(workspace: &Path) -> Result<(), WorktreeError> {
+    let place = crate::snapshots::place::ScopeRoot::open(workspace);
     place.and_then(|place| place.sync()).map_err(io("sync", workspace))
 }
 
@@ -159,7 +159,7 @@ struct WorkspaceIndex {
 }
 
 impl WorkspaceIndex {
-    fn of(workspace: &Repo<'_>) -> Result<Self, Fault> {
+    fn of(workspace: &Repo<'_>) -> Result<Self, WorktreeError> {
         let path = workspace.line(&["rev-parse", "--path-format=absolute", "--git-path", "index"])?;
         let path = PathBuf::from(path);
         let staging = path.with_file_name("writ-merge");
@@ -176,7 +176,7 @@ impl WorkspaceIndex {
 
     /// Keeps every git from changing the index. Waits for one that does. The text appears in one step with the lock, so that
     /// a lock that was left behind is known to be writ's.
-    fn lock(&self, runner: &Runner<'_>, text: &str) -> Result<(), Fault> {
+    fn lock(&self, runner: &Runner<'_>, text: &str) -> Result<(), WorktreeError> {
         let path = self.lock_path();
         let fresh = self.path.with_file_name(format!("index.lock.writ-{}", std::process::id()));
         for _ in 0..INDEX_TRIES {
@@ -203,10 +203,10 @@ impl WorkspaceIndex {
                 }
             }
         }
-        Err(Fault::IndexLocked(path.display().to_string()))
+        Err(WorktreeError::IndexLocked(path.display().to_string()))
     }
 
-    fn unlock(&self, text: &str) -> Result<(), Fault> {
+    fn unlock(&self, text: &str) -> Result<(), WorktreeError> {
         let path = self.lock_path();
         if self.is_held_by(text) {
             remove_if_there(remove_tree(&self.staging), &self.staging)?;
@@ -221,7 +221,7 @@ impl WorkspaceIndex {
         workspace: &Repo<'s>,
         root: &'s Path,
         (from, to): (&'s str, &'s str),
-    ) -> Result<Shift<'s>, Fault> {
+    ) -> Result<Shift<'s>, WorktreeError> {
         remove_if_there(remove_tree(&self.staging), &self.staging)?;
         fs::create_dir(&self.staging).map_err(io("make", &self.staging))?;
         let copy = self.copy();
@@ -235,12 +235,12 @@ impl WorkspaceIndex {
     }
 
     /// Makes the copy the index.
-    fn install(&self) -> Result<(), Fault> {
+    fn install(&self) -> Result<(), WorktreeError> {
         fs::rename(self.copy(), &self.path).map_err(io("write", &self.path))
     }
 }
 
-fn remove_if_there(removed: std::io::Result<()>, path: &Path) -> Result<(), Fault> {
+fn remove_if_there(removed: std::io::Result<()>, path: &Path) -> Result<(), WorktreeError> {
     match removed {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         removed => removed.map_err(io("remove", path)),

@@ -5,14 +5,14 @@ use std::fs::{self, File};
 use contract::domain::limits;
 use contract::domain::worktree::{ConflictSide, MergeConflict};
 
-use super::keep::Lock;
-use super::landing::Changed;
+use super::keep::CloneLock;
+use super::landing::LandingResult;
 use super::tip::Author;
-use super::{Fault, Landed, Landing, MERGED, ONTO, RESULT, Worktree, Worktrees, io};
+use super::{Landed, Landing, MERGED, ONTO, RESULT, Worktree, WorktreeError, Worktrees, io};
 use crate::git;
 use crate::git::{Repo, Runner, names};
 use crate::regular_file;
-use crate::supervisor::{Exit, Stdin};
+use crate::supervisor::{ProcessExit, Stdin};
 
 /// In writ's own repository: between which trees the files of the clone are being changed.
 const MOVING: &str = "moving";
@@ -28,7 +28,7 @@ const OVERWRITES: &[&str] = &[
 
 /// The work of a task on top of what the workspace had.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+pub struct MergeCandidate {
     /// The workspace's commit.
     pub onto: String,
     /// What the task did.
@@ -42,25 +42,30 @@ pub struct Candidate {
 /// Whether the work of a task fits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trial {
-    Fits(Candidate),
+    Fits(MergeCandidate),
     Conflict(Box<MergeConflict>),
 }
 
 impl Worktree {
     /// Commits what the task left and merges it, in writ's own repository, with what the workspace has. If that fits, the
     /// clone has the merged files afterwards, so that checks see what will be there.
-    pub fn bring_together(&self, runner: &Runner<'_>, author: &Author<'_>) -> Result<Trial, Fault> {
+    pub fn bring_together(&self, runner: &Runner<'_>, author: &Author<'_>) -> Result<Trial, WorktreeError> {
         let result = self.tip(runner, author)?;
         self.put_onto(runner, &result, author)
     }
 
     /// The same for work that is committed already, after the workspace moved on.
-    pub fn bring_again(&self, runner: &Runner<'_>, author: &Author<'_>) -> Result<Trial, Fault> {
+    pub fn bring_again(&self, runner: &Runner<'_>, author: &Author<'_>) -> Result<Trial, WorktreeError> {
         let result = self.private(runner).commit_of(RESULT)?;
         self.put_onto(runner, &result, author)
     }
 
-    fn put_onto(&self, runner: &Runner<'_>, result: &str, author: &Author<'_>) -> Result<Trial, Fault> {
+    fn put_onto(
+        &self,
+        runner: &Runner<'_>,
+        result: &str,
+        author: &Author<'_>,
+    ) -> Result<Trial, WorktreeError> {
         let private = self.private(runner);
         let onto = Repo::workspace(runner, self.record.workspace.as_ref())?.commit_of("HEAD")?;
         let trial = self.trial(&private, &onto, result, author)?;
@@ -70,8 +75,8 @@ impl Worktree {
             self.begin_moving(&there, &candidate.merged)?;
             let put = put_files(&private, &there, &candidate.merged);
             match put {
-                Ok(Put::Done) => {}
-                Ok(Put::Refused(problem)) => {
+                Ok(MergePut::Done) => {}
+                Ok(MergePut::Refused(problem)) => {
                     self.end_moving()?;
                     let conflict = self.conflict(&private, (&onto, result), Vec::new(), Some(problem));
                     return conflict.map(Trial::Conflict);
@@ -91,7 +96,7 @@ impl Worktree {
 
     /// Gives the clone the files back that it had before a merge that was interrupted: some may be cut short, and would
     /// count as the task's.
-    pub(super) fn move_back(&self, runner: &Runner<'_>) -> Result<(), Fault> {
+    pub(super) fn move_back(&self, runner: &Runner<'_>) -> Result<(), WorktreeError> {
         let Ok(moving) = regular_file::read(&self.git_dir().join(MOVING), MOVING_BYTES_MAX) else {
             return Ok(());
         };
@@ -106,12 +111,12 @@ impl Worktree {
     }
 
     /// Notes between which trees the files of the clone are about to change.
-    pub(super) fn begin_moving(&self, there: &str, to: &str) -> Result<(), Fault> {
+    pub(super) fn begin_moving(&self, there: &str, to: &str) -> Result<(), WorktreeError> {
         let moving = self.git_dir().join(MOVING);
         fs::write(&moving, format!("{there} {to}")).map_err(io("write", &moving))
     }
 
-    pub(super) fn end_moving(&self) -> Result<(), Fault> {
+    pub(super) fn end_moving(&self) -> Result<(), WorktreeError> {
         let path = self.git_dir().join(MOVING);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io("remove", &path)(error)),
@@ -126,7 +131,7 @@ impl Worktree {
         onto: &str,
         result: &str,
         author: &Author<'_>,
-    ) -> Result<Trial, Fault> {
+    ) -> Result<Trial, WorktreeError> {
         let merged = if private.is_ancestor(result, onto)? {
             onto.to_owned()
         } else {
@@ -134,32 +139,36 @@ impl Worktree {
             let answered = private.run(&words, &[], Stdin::Closed)?;
             let printed = names(&answered.printed)?;
             match (answered.exit, printed.split_first()) {
-                (Exit::Code(0), Some((tree, _))) => {
+                (ProcessExit::Code(0), Some((tree, _))) => {
                     let words = ["commit-tree", "-p", onto, "-p", result, "-m", author.message, tree];
                     private.line(&words)?
                 }
-                (Exit::Code(1), Some((_, paths))) => {
+                (ProcessExit::Code(1), Some((_, paths))) => {
                     return self.conflict(private, (onto, result), paths.to_vec(), None).map(Trial::Conflict);
                 }
                 _ => {
                     let said = String::from_utf8_lossy(&answered.complaint);
-                    return Err(git::Fault::Failed(format!("git merge-tree: {}", said.trim())).into());
+                    return Err(git::GitError::Failed(format!("git merge-tree: {}", said.trim())).into());
                 }
             }
         };
         let words = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", onto, &merged, "--"];
         let paths = private.names(&words)?;
-        Ok(Trial::Fits(Candidate { onto: onto.to_owned(), result: result.to_owned(), merged, paths }))
+        Ok(Trial::Fits(MergeCandidate { onto: onto.to_owned(), result: result.to_owned(), merged, paths }))
     }
 
     /// Whether the workspace is still at the commit that the work was merged with.
-    pub fn is_still_on(&self, runner: &Runner<'_>, candidate: &Candidate) -> Result<bool, Fault> {
+    pub fn is_still_on(
+        &self,
+        runner: &Runner<'_>,
+        candidate: &MergeCandidate,
+    ) -> Result<bool, WorktreeError> {
         let workspace = Repo::workspace(runner, self.record.workspace.as_ref())?;
         Ok(workspace.commit_of("HEAD")? == candidate.onto)
     }
 
     /// Why what the task committed last cannot be merged into what the workspace has. Changes nothing.
-    pub fn conflict_now(&self, runner: &Runner<'_>) -> Result<Option<MergeConflict>, Fault> {
+    pub fn conflict_now(&self, runner: &Runner<'_>) -> Result<Option<MergeConflict>, WorktreeError> {
         let private = self.private(runner);
         let onto = Repo::workspace(runner, self.record.workspace.as_ref())?.commit_of("HEAD")?;
         let result = private.commit_of(RESULT)?;
@@ -176,7 +185,7 @@ impl Worktree {
         (onto, result): (&str, &str),
         mut paths: Vec<String>,
         problem: Option<String>,
-    ) -> Result<Box<MergeConflict>, Fault> {
+    ) -> Result<Box<MergeConflict>, WorktreeError> {
         paths.sort();
         paths.dedup();
         let more_paths = paths.len().saturating_sub(limits::CONFLICT_PATHS_MAX);
@@ -193,7 +202,12 @@ impl Worktree {
     }
 
     /// Who changed these paths in the workspace since the clone was made: tasks by their names, others by their commits.
-    fn changed_by(&self, private: &Repo<'_>, onto: &str, paths: &[String]) -> Result<Vec<String>, Fault> {
+    fn changed_by(
+        &self,
+        private: &Repo<'_>,
+        onto: &str,
+        paths: &[String],
+    ) -> Result<Vec<String>, WorktreeError> {
         if paths.is_empty() {
             return Ok(Vec::new());
         }
@@ -216,11 +230,11 @@ impl Worktree {
 }
 
 /// Work that can be put into the workspace: the merge lock is held, and its commits are there.
-pub struct Prepared<'g> {
+pub struct PreparedMerge<'g> {
     _lock: File,
     runner: &'g Runner<'g>,
     workspace: Repo<'g>,
-    candidate: Candidate,
+    candidate: MergeCandidate,
 }
 
 impl Worktrees {
@@ -230,32 +244,32 @@ impl Worktrees {
         &self,
         runner: &'g Runner<'g>,
         clone: &Worktree,
-        candidate: &Candidate,
-    ) -> Result<Option<Prepared<'g>>, Fault> {
-        let lock = self.lock(runner, &Lock::Merge(&clone.record.workspace))?;
+        candidate: &MergeCandidate,
+    ) -> Result<Option<PreparedMerge<'g>>, WorktreeError> {
+        let lock = self.lock(runner, &CloneLock::Merge(&clone.record.workspace))?;
         self.settle_locked(runner, &clone.record.workspace)?;
         let workspace = Repo::workspace(runner, clone.record.workspace.as_ref())?;
         if workspace.commit_of("HEAD")? != candidate.onto {
             return Ok(None);
         }
         clone.fetch(&workspace, &[MERGED])?;
-        Ok(Some(Prepared { _lock: lock, runner, workspace, candidate: candidate.clone() }))
+        Ok(Some(PreparedMerge { _lock: lock, runner, workspace, candidate: candidate.clone() }))
     }
 }
 
-impl Prepared<'_> {
+impl PreparedMerge<'_> {
     /// Puts the merged work into the workspace: its branch, and the files that differ. A person's uncommitted edits are
     /// never overwritten: they are a conflict.
-    pub fn land(self, clone: &mut Worktree) -> Result<Landing, Fault> {
+    pub fn land(self, clone: &mut Worktree) -> Result<Landing, WorktreeError> {
         let Self { runner, workspace, candidate, .. } = &self;
         let private = clone.private(runner);
-        let Candidate { onto, result, merged, .. } = candidate;
+        let MergeCandidate { onto, result, merged, .. } = candidate;
         if merged != onto {
             let (problem, paths) = match clone.change_workspace(runner, workspace, (onto, merged))? {
-                Changed::Landed => (None, Vec::new()),
-                Changed::Moved => return Ok(Landing::Moved),
-                Changed::InTheWay(paths) => (Some(in_the_way(&paths)), paths),
-                Changed::Staged(said) => {
+                LandingResult::Landed => (None, Vec::new()),
+                LandingResult::Moved => return Ok(Landing::Moved),
+                LandingResult::InTheWay(paths) => (Some(in_the_way(&paths)), paths),
+                LandingResult::Staged(said) => {
                     let said = said.trim_start_matches("git read-tree: ").trim_start_matches("error: ");
                     (Some(format!("the workspace has staged changes: {said}")), Vec::new())
                 }
@@ -276,14 +290,14 @@ impl Prepared<'_> {
 
 impl Worktree {
     /// Keeps what the task did in the workspace's repository, so that it is there whatever becomes of the clone.
-    pub fn keep_result(&self, runner: &Runner<'_>) -> Result<(), Fault> {
+    pub fn keep_result(&self, runner: &Runner<'_>) -> Result<(), WorktreeError> {
         let workspace = Repo::workspace(runner, self.record.workspace.as_ref())?;
         self.fetch(&workspace, &[])
     }
 
-    fn fetch(&self, workspace: &Repo<'_>, more: &[&str]) -> Result<(), Fault> {
+    fn fetch(&self, workspace: &Repo<'_>, more: &[&str]) -> Result<(), WorktreeError> {
         let git = self.git_dir();
-        let from = git.to_str().ok_or(Fault::NotText)?;
+        let from = git.to_str().ok_or(WorktreeError::NotText)?;
         let kept = format!("+{RESULT}:{}", self.reference());
         let mut words = vec!["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-gc"];
         // The workspace's configuration could name another program for this path.
@@ -305,18 +319,18 @@ fn in_the_way(paths: &[String]) -> String {
 }
 
 /// Whether files were changed.
-enum Put {
+enum MergePut {
     Done,
     /// They would overwrite something else, as git said.
     Refused(String),
 }
 
 /// Changes the index and the files of a repository from one tree to another, only where they differ.
-fn put_files(repo: &Repo<'_>, from: &str, to: &str) -> Result<Put, Fault> {
+fn put_files(repo: &Repo<'_>, from: &str, to: &str) -> Result<MergePut, WorktreeError> {
     match repo.ask_patiently(&["read-tree", "-m", "-u", from, to]) {
-        Ok(_) => Ok(Put::Done),
-        Err(git::Fault::Failed(said)) if is_refusal(&said) => {
-            Ok(Put::Refused(said.trim_start_matches("git read-tree: error: ").to_owned()))
+        Ok(_) => Ok(MergePut::Done),
+        Err(git::GitError::Failed(said)) if is_refusal(&said) => {
+            Ok(MergePut::Refused(said.trim_start_matches("git read-tree: error: ").to_owned()))
         }
         Err(fault) => Err(fault.into()),
     }

@@ -9,8 +9,8 @@ use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
 use contract::domain::worktree::{Ports, WorktreeRecord};
 
-use super::keep::Lock;
-use super::{Fault, ONTO, RESULT, Worktree, Worktrees, directory_of, io};
+use super::keep::CloneLock;
+use super::{ONTO, RESULT, Worktree, WorktreeError, Worktrees, directory_of, io};
 use crate::git::{Repo, Runner};
 
 /// Paths that a refusal names.
@@ -19,7 +19,7 @@ const NAMED_MAX: usize = 5;
 const EXCLUDE_BYTES_MAX: usize = 1024 * 1024;
 
 /// Whose clone it is.
-pub struct Order<'o> {
+pub struct CloneOrder<'o> {
     pub run: &'o RunId,
     pub task: &'o TaskId,
     pub name: &'o str,
@@ -32,7 +32,11 @@ impl Worktrees {
     /// The clone of a task: the one that it has, or a new one of what the workspace has committed. Refused where the
     /// workspace has changes of tracked files that are not committed. Nobody removes it until the file is dropped, so the
     /// caller keeps it until the store has the attempt.
-    pub fn open(&self, runner: &Runner<'_>, order: &Order<'_>) -> Result<(Worktree, File), Fault> {
+    pub fn open(
+        &self,
+        runner: &Runner<'_>,
+        order: &CloneOrder<'_>,
+    ) -> Result<(Worktree, File), WorktreeError> {
         let root = self.root()?;
         let directory = directory_of(root, order.run.as_str(), order.name);
         self.settle(runner, order.workspace)?;
@@ -45,10 +49,10 @@ impl Worktrees {
         }
         let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         if real(root).starts_with(real(order.workspace)) {
-            return Err(Fault::Inside);
+            return Err(WorktreeError::Inside);
         }
         let workspace = Repo::workspace(runner, order.workspace)?;
-        let base = workspace.commit_of("HEAD").map_err(|_| Fault::NoCommit)?;
+        let base = workspace.commit_of("HEAD").map_err(|_| WorktreeError::NoCommit)?;
         refuse_uncommitted(&workspace)?;
         let (mut clone, making) = self.reserve(runner, order, directory, base)?;
         if let Err(fault) = clone.fill(runner, &workspace, order.workspace) {
@@ -64,13 +68,17 @@ impl Worktrees {
     }
 
     /// The clone in a directory, if it was made completely. Nobody removes it between the look and the lock.
-    fn hold_known(&self, runner: &Runner<'_>, directory: &Path) -> Result<Option<(Worktree, File)>, Fault> {
+    fn hold_known(
+        &self,
+        runner: &Runner<'_>,
+        directory: &Path,
+    ) -> Result<Option<(Worktree, File)>, WorktreeError> {
         if !directory.exists() {
             return Ok(None);
         }
-        let _lock = self.lock(runner, &Lock::Clones)?;
+        let _lock = self.lock(runner, &CloneLock::Clones)?;
         let Some(known) = known(directory)? else { return Ok(None) };
-        let hold = known.hold()?.ok_or(Fault::InUse)?;
+        let hold = known.hold()?.ok_or(WorktreeError::InUse)?;
         Ok(Some((known, hold)))
     }
 
@@ -78,11 +86,11 @@ impl Worktrees {
     fn reserve(
         &self,
         runner: &Runner<'_>,
-        order: &Order<'_>,
+        order: &CloneOrder<'_>,
         directory: PathBuf,
         base: String,
-    ) -> Result<(Worktree, File), Fault> {
-        let _lock = self.lock(runner, &Lock::Clones)?;
+    ) -> Result<(Worktree, File), WorktreeError> {
+        let _lock = self.lock(runner, &CloneLock::Clones)?;
         let record = self.new_record(runner, order, &directory, base)?;
         let clone = Worktree {
             directory,
@@ -99,7 +107,7 @@ impl Worktrees {
             self.discard(&clone)?;
         }
         fs::create_dir_all(&clone.directory).map_err(io("make", &clone.directory))?;
-        let making = clone.hold()?.ok_or(Fault::InUse)?;
+        let making = clone.hold()?.ok_or(WorktreeError::InUse)?;
         clone.write()?;
         Ok((clone, making))
     }
@@ -107,11 +115,11 @@ impl Worktrees {
     fn new_record(
         &self,
         runner: &Runner<'_>,
-        order: &Order<'_>,
+        order: &CloneOrder<'_>,
         directory: &Path,
         base: String,
-    ) -> Result<WorktreeRecord, Fault> {
-        let others = || -> Result<Vec<Worktree>, Fault> {
+    ) -> Result<WorktreeRecord, WorktreeError> {
+        let others = || -> Result<Vec<Worktree>, WorktreeError> {
             Ok(self.list()?.into_iter().filter(|clone| clone.directory != directory).collect())
         };
         let mut kept = others()?;
@@ -120,12 +128,12 @@ impl Worktrees {
             kept = others()?;
         }
         if kept.len() >= limits::WORKTREES_MAX {
-            return Err(Fault::TooMany);
+            return Err(WorktreeError::TooMany);
         }
         let taken: Vec<Ports> = kept.iter().filter_map(|clone| clone.record.ports).collect();
         let ports = match order.ports {
             0 => None,
-            count => Some(Ports::free(count, &taken).ok_or(Fault::NoPorts(count))?),
+            count => Some(Ports::free(count, &taken).ok_or(WorktreeError::NoPorts(count))?),
         };
         Ok(WorktreeRecord {
             run_id: order.run.clone(),
@@ -142,7 +150,7 @@ impl Worktrees {
 
 impl Worktree {
     /// Removes the locks that a git of an engine that died left in writ's own repository. Nobody else uses it.
-    fn unlock(&self) -> Result<(), Fault> {
+    fn unlock(&self) -> Result<(), WorktreeError> {
         let heads = self.git_dir().join("refs/heads");
         for path in super::entries(&self.git_dir())?.into_iter().chain(super::entries(&heads)?) {
             if path.extension().is_some_and(|extension| extension == "lock") {
@@ -152,10 +160,10 @@ impl Worktree {
         Ok(())
     }
 
-    fn fill(&self, runner: &Runner<'_>, workspace: &Repo<'_>, from: &Path) -> Result<(), Fault> {
+    fn fill(&self, runner: &Runner<'_>, workspace: &Repo<'_>, from: &Path) -> Result<(), WorktreeError> {
         let (tree, git, base) = (self.tree(), self.git_dir(), &self.record.base);
         let outside = Repo::none(runner, &self.directory);
-        let texts = [from, &tree, &git].map(|path| path.to_str().ok_or(Fault::NotText));
+        let texts = [from, &tree, &git].map(|path| path.to_str().ok_or(WorktreeError::NotText));
         let [from, tree_text, git_text] = texts;
         let (from, tree_text, git_text) = (from?, tree_text?, git_text?);
         // A template could have hooks.
@@ -185,12 +193,12 @@ impl Worktree {
     }
 
     /// writ's own repository reads the objects of the workspace and of the clone.
-    fn share_objects(&self, workspace: &Path) -> Result<(), Fault> {
+    fn share_objects(&self, workspace: &Path) -> Result<(), WorktreeError> {
         let own = self.tree().join(".git/objects");
         let mut lines = String::new();
         for path in [workspace, &own] {
             let text = path.to_str().filter(|text| !text.contains('\n') && !text.starts_with(['"', '#']));
-            lines.push_str(text.ok_or(Fault::NotText)?);
+            lines.push_str(text.ok_or(WorktreeError::NotText)?);
             lines.push('\n');
         }
         let path = self.git_dir().join("objects/info/alternates");
@@ -199,7 +207,7 @@ impl Worktree {
     }
 
     /// What the workspace's repository ignores by rules of its own is ignored in the clone.
-    fn share_rules(&self, workspace: &Repo<'_>) -> Result<(), Fault> {
+    fn share_rules(&self, workspace: &Repo<'_>) -> Result<(), WorktreeError> {
         let path = workspace.line(&["rev-parse", "--path-format=absolute", "--git-path", "info/exclude"])?;
         let Ok(rules) = crate::regular_file::read(Path::new(&path), EXCLUDE_BYTES_MAX) else { return Ok(()) };
         for directory in [self.git_dir(), self.tree().join(".git")] {
@@ -221,20 +229,20 @@ fn identity(workspace: &Repo<'_>) -> Vec<(String, String)> {
 }
 
 /// The clone in a directory, if it was made completely.
-fn known(directory: &Path) -> Result<Option<Worktree>, Fault> {
+fn known(directory: &Path) -> Result<Option<Worktree>, WorktreeError> {
     match Worktree::read(directory) {
         Ok(known) if known.is_unfinished => Ok(None),
         Ok(known) if known.has_tree() => Ok(Some(known)),
         Ok(known) => {
             let place = known.tree().display().to_string();
-            Err(Fault::Damaged(format!("the clone of the task is gone from {place}")))
+            Err(WorktreeError::Damaged(format!("the clone of the task is gone from {place}")))
         }
-        Err(Fault::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(WorktreeError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(fault) => Err(fault),
     }
 }
 
-fn refuse_uncommitted(workspace: &Repo<'_>) -> Result<(), Fault> {
+fn refuse_uncommitted(workspace: &Repo<'_>) -> Result<(), WorktreeError> {
     workspace.refresh()?;
     let words = ["diff-index", "--name-only", "-z", "--ignore-submodules=all", "--no-ext-diff", "HEAD", "--"];
     let changed = workspace.names(&words)?;
@@ -244,5 +252,5 @@ fn refuse_uncommitted(workspace: &Repo<'_>) -> Result<(), Fault> {
     let named: Vec<&str> = changed.iter().take(NAMED_MAX).map(String::as_str).collect();
     let more = changed.len() - named.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Err(Fault::Uncommitted(format!("{}{more}", named.join(", "))))
+    Err(WorktreeError::Uncommitted(format!("{}{more}", named.join(", "))))
 }

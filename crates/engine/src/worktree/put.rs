@@ -14,20 +14,20 @@ use rustix::fs::{CWD, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use super::merge::is_refusal;
-use super::{Fault, io};
+use super::{WorktreeError, io};
 use crate::git::{self, Repo};
-use crate::snapshots::place::Place;
+use crate::snapshots::place::ScopeRoot;
 use crate::supervisor::Stdin;
 
 /// A path in one of the trees, or in both with another content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Changed {
-    before: Option<Kind>,
-    after: Option<Kind>,
+struct ChangedPath {
+    before: Option<PathKind>,
+    after: Option<PathKind>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PathKind {
     File,
     /// A submodule: its directory is not touched.
     Repository,
@@ -35,7 +35,7 @@ enum Kind {
 
 /// What a path is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Now {
+enum PathState {
     Before,
     After,
     /// Somebody changed it.
@@ -63,14 +63,14 @@ pub(super) struct Shift<'s> {
     pub(super) to: &'s str,
 }
 
-type Paths = BTreeMap<Vec<u8>, Changed>;
+type Paths = BTreeMap<Vec<u8>, ChangedPath>;
 
 /// Paths and what each was when it was looked at.
-type Plan<'p> = Vec<(&'p [u8], Changed, Option<Stat>)>;
+type Plan<'p> = Vec<(&'p [u8], ChangedPath, Option<Stat>)>;
 
 /// What was seen in the workspace.
-struct Found<'f> {
-    place: &'f Place,
+struct PathsToChange<'f> {
+    place: &'f ScopeRoot,
     stats: BTreeMap<Vec<u8>, Option<Stat>>,
     /// Paths that are not as the one commit, or the other, has them.
     differ_before: BTreeSet<Vec<u8>>,
@@ -80,18 +80,18 @@ struct Found<'f> {
 impl Shift<'_> {
     /// Changes every path, or none if one has a foreign change. The index is then that of `to`. Sets `is_touched` with the
     /// first changed file: until then there is nothing to undo.
-    pub(super) fn put(&self, is_touched: &Cell<bool>) -> Result<Put, Fault> {
+    pub(super) fn put(&self, is_touched: &Cell<bool>) -> Result<Put, WorktreeError> {
         let paths = self.paths()?;
-        let place = Place::open(self.root).map_err(io("open", self.root))?;
+        let place = ScopeRoot::open(self.root).map_err(io("open", self.root))?;
         let stats = stats(&place, &paths);
         self.unhide(&paths);
         let differ_before = self.differing(self.from)?;
         match self.repo.ask(&["read-tree", "-i", "-m", self.from, self.to]) {
-            Err(git::Fault::Failed(said)) if is_refusal(&said) => return Ok(Put::Staged(said)),
+            Err(git::GitError::Failed(said)) if is_refusal(&said) => return Ok(Put::Staged(said)),
             read => read?,
         };
         let differ_after = self.differing(self.to)?;
-        let found = Found { place: &place, stats, differ_before, differ_after };
+        let found = PathsToChange { place: &place, stats, differ_before, differ_after };
         let (plan, mut in_the_way) = self.planned(&paths, &found);
         if in_the_way.is_empty() {
             self.stage(&plan)?;
@@ -106,9 +106,9 @@ impl Shift<'_> {
     }
 
     /// Undoes an interrupted change from `to` to `from`. Foreign changes stay.
-    pub(super) fn take_back(&self) -> Result<Put, Fault> {
+    pub(super) fn take_back(&self) -> Result<Put, WorktreeError> {
         let paths = self.paths()?;
-        let place = Place::open(self.root).map_err(io("open", self.root))?;
+        let place = ScopeRoot::open(self.root).map_err(io("open", self.root))?;
         let stats = stats(&place, &paths);
         let mut is_whole = self.repo.ask(&["read-tree", "-i", "-m", self.to, self.from]).is_ok();
         if !is_whole {
@@ -122,7 +122,7 @@ impl Shift<'_> {
             self.repo.ask(&["read-tree", "--reset", self.to])?;
         }
         let differ_after = self.differing(self.to)?;
-        let found = Found { place: &place, stats, differ_before, differ_after };
+        let found = PathsToChange { place: &place, stats, differ_before, differ_after };
         let (mut plan, in_the_way) = self.planned(&paths, &found);
         let is_below =
             |path: &[u8], above: &[u8]| path.strip_prefix(above).is_some_and(|rest| rest.starts_with(b"/"));
@@ -134,20 +134,20 @@ impl Shift<'_> {
     }
 
     /// The paths to change, and those with foreign changes.
-    fn planned<'p>(&self, paths: &'p Paths, found: &Found<'_>) -> (Plan<'p>, Vec<&'p [u8]>) {
+    fn planned<'p>(&self, paths: &'p Paths, found: &PathsToChange<'_>) -> (Plan<'p>, Vec<&'p [u8]>) {
         let mut in_the_way: Vec<&[u8]> = Vec::new();
         let mut plan: Plan<'_> = Vec::new();
         for (path, changed) in paths {
             let stat = found.stats[path];
             let differs = (found.differ_before.contains(path), found.differ_after.contains(path));
             match now(*changed, stat.is_none(), differs) {
-                Now::After => {}
-                Now::Before => plan.push((path, *changed, stat)),
+                PathState::After => {}
+                PathState::Before => plan.push((path, *changed, stat)),
                 // A directory in which is nothing but what goes away.
-                Now::Other if changed.before.is_none() && holds_only(self.root, path, paths) => {
+                PathState::Other if changed.before.is_none() && holds_only(self.root, path, paths) => {
                     plan.push((path, *changed, stat));
                 }
-                Now::Other => in_the_way.push(path),
+                PathState::Other => in_the_way.push(path),
             }
         }
         let comes = plan.iter().filter(|(_, changed, _)| changed.after.is_some());
@@ -155,7 +155,7 @@ impl Shift<'_> {
         (plan, in_the_way)
     }
 
-    fn paths(&self) -> Result<Paths, Fault> {
+    fn paths(&self) -> Result<Paths, WorktreeError> {
         let words = ["diff-tree", "-r", "-z", "--raw", "--no-renames", self.from, self.to, "--"];
         let printed = self.repo.ask(&words)?;
         let mut fields = printed.split(|byte| *byte == 0);
@@ -164,19 +164,19 @@ impl Shift<'_> {
         {
             let kind = |mode: &[u8]| match mode {
                 b"000000" => None,
-                b"160000" => Some(Kind::Repository),
-                _ => Some(Kind::File),
+                b"160000" => Some(PathKind::Repository),
+                _ => Some(PathKind::File),
             };
             let mut modes = modes.strip_prefix(b":").unwrap_or(modes).split(|byte| *byte == b' ');
             let (before, after) = (modes.next().and_then(kind), modes.next().and_then(kind));
-            paths.insert(path.to_vec(), Changed { before, after });
+            paths.insert(path.to_vec(), ChangedPath { before, after });
         }
         Ok(paths)
     }
 
     /// Includes files that are marked assume-unchanged.
     fn unhide(&self, paths: &Paths) {
-        let known = paths.iter().filter(|(_, changed)| changed.before == Some(Kind::File));
+        let known = paths.iter().filter(|(_, changed)| changed.before == Some(PathKind::File));
         let known: Vec<&[u8]> = known.map(|(path, _)| path.as_slice()).collect();
         let words = ["update-index", "-z", "--no-assume-unchanged", "--stdin"];
         // It fails with a staged removal, which the next step refuses.
@@ -184,7 +184,7 @@ impl Shift<'_> {
     }
 
     /// Paths with files that differ from the index, which is that of `commit`.
-    fn differing(&self, commit: &str) -> Result<BTreeSet<Vec<u8>>, Fault> {
+    fn differing(&self, commit: &str) -> Result<BTreeSet<Vec<u8>>, WorktreeError> {
         // The rules of that commit say how its files are written, not those that are there.
         let rules = [("GIT_ATTR_SOURCE", commit)];
         // Files that were only touched must not look like edits. It ends with 1 if there are others.
@@ -195,26 +195,27 @@ impl Shift<'_> {
     }
 
     /// Writes the new files beside the workspace: a full disk is noticed before anything is changed there.
-    fn stage(&self, plan: &Plan<'_>) -> Result<(), Fault> {
-        let is_file = |(_, changed, _): &&(&[u8], Changed, Option<Stat>)| changed.after == Some(Kind::File);
+    fn stage(&self, plan: &Plan<'_>) -> Result<(), WorktreeError> {
+        let is_file =
+            |(_, changed, _): &&(&[u8], ChangedPath, Option<Stat>)| changed.after == Some(PathKind::File);
         let wanted: Vec<&[u8]> = plan.iter().filter(is_file).map(|(path, ..)| *path).collect();
         if wanted.is_empty() {
             return Ok(());
         }
-        let prefix = format!("--prefix={}/", self.staging.to_str().ok_or(Fault::NotText)?);
+        let prefix = format!("--prefix={}/", self.staging.to_str().ok_or(WorktreeError::NotText)?);
         let words = ["checkout-index", "-q", "-z", "--stdin", &prefix];
         self.repo.ask_with(&words, &[("GIT_ATTR_SOURCE", self.to)], Stdin::Bytes(joined(&wanted)))?;
         Ok(())
     }
 
     /// Removes what goes, then moves the new files to their places. Returns the paths with foreign changes.
-    fn change<'p>(&self, place: &Place, plan: &Plan<'p>) -> Result<Vec<&'p [u8]>, Fault> {
+    fn change<'p>(&self, place: &ScopeRoot, plan: &Plan<'p>) -> Result<Vec<&'p [u8]>, WorktreeError> {
         let mut left = Vec::new();
         let failed = |path: &[u8]| io("change", &self.root.join(OsStr::from_bytes(path)));
         let (goes, comes): (Vec<_>, Vec<_>) =
             plan.iter().partition(|(_, changed, _)| changed.after.is_none());
         for &&(path, changed, stat) in &goes {
-            if changed.before == Some(Kind::Repository) {
+            if changed.before == Some(PathKind::Repository) {
                 continue;
             }
             if is_same(place, path, stat) {
@@ -225,7 +226,7 @@ impl Shift<'_> {
         }
         place.moved();
         for &&(path, changed, stat) in &comes {
-            if changed.after == Some(Kind::Repository) {
+            if changed.after == Some(PathKind::Repository) {
                 continue;
             }
             let is_in_place = stat.is_none_or(|stat| is_directory(&stat));
@@ -241,7 +242,7 @@ impl Shift<'_> {
     }
 
     /// False if something is in its place by now.
-    fn bring(&self, place: &Place, path: &[u8], is_new: bool) -> io::Result<bool> {
+    fn bring(&self, place: &ScopeRoot, path: &[u8], is_new: bool) -> io::Result<bool> {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         for end in ends {
             let spot = place.spot(&path[..end])?;
@@ -269,27 +270,27 @@ impl Shift<'_> {
     }
 }
 
-fn now(changed: Changed, is_absent: bool, (differs_before, differs_after): (bool, bool)) -> Now {
-    let is = |kind: Option<Kind>, differs: bool| match kind {
+fn now(changed: ChangedPath, is_absent: bool, (differs_before, differs_after): (bool, bool)) -> PathState {
+    let is = |kind: Option<PathKind>, differs: bool| match kind {
         None => is_absent,
-        Some(Kind::File) => !differs,
-        Some(Kind::Repository) => true,
+        Some(PathKind::File) => !differs,
+        Some(PathKind::Repository) => true,
     };
     if is(changed.after, differs_after) {
-        Now::After
+        PathState::After
     } else if is(changed.before, differs_before) {
-        Now::Before
+        PathState::Before
     } else {
-        Now::Other
+        PathState::Other
     }
 }
 
-fn stats(place: &Place, paths: &Paths) -> BTreeMap<Vec<u8>, Option<Stat>> {
+fn stats(place: &ScopeRoot, paths: &Paths) -> BTreeMap<Vec<u8>, Option<Stat>> {
     paths.keys().map(|path| (path.clone(), stat(place, path))).collect()
 }
 
 /// `None` if there is nothing, or something else in the place of a directory above it.
-fn stat(place: &Place, path: &[u8]) -> Option<Stat> {
+fn stat(place: &ScopeRoot, path: &[u8]) -> Option<Stat> {
     place.spot(path).and_then(|spot| spot.stat()).ok().flatten()
 }
 
@@ -297,7 +298,7 @@ fn is_directory(stat: &Stat) -> bool {
     rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir()
 }
 
-fn is_same(place: &Place, path: &[u8], then: Option<Stat>) -> bool {
+fn is_same(place: &ScopeRoot, path: &[u8], then: Option<Stat>) -> bool {
     let key = |stat: Stat| {
         (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime, stat.st_mtime_nsec, stat.st_mode)
     };
@@ -305,7 +306,7 @@ fn is_same(place: &Place, path: &[u8], then: Option<Stat>) -> bool {
 }
 
 /// What is above a path and neither a directory nor about to go.
-fn file_above<'p>(place: &Place, path: &'p [u8], paths: &Paths) -> Option<&'p [u8]> {
+fn file_above<'p>(place: &ScopeRoot, path: &'p [u8], paths: &Paths) -> Option<&'p [u8]> {
     let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
     for end in ends {
         let above = &path[..end];
@@ -334,7 +335,7 @@ fn holds_only(root: &Path, path: &[u8], paths: &Paths) -> bool {
 }
 
 /// Removes a file and the directories that are empty then.
-fn remove(place: &Place, path: &[u8]) -> io::Result<()> {
+fn remove(place: &ScopeRoot, path: &[u8]) -> io::Result<()> {
     place.spot(path)?.remove_file()?;
     let ends = path.iter().enumerate().rev().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
     for end in ends {

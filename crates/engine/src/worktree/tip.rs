@@ -8,7 +8,7 @@ use std::path::Path;
 use contract::domain::limits;
 use contract::domain::rollback::text as shown;
 
-use super::{Fault, ONTO, RESULT, Worktree};
+use super::{ONTO, RESULT, Worktree, WorktreeError};
 use crate::git::{Repo, Runner};
 use crate::regular_file;
 use crate::supervisor::Stdin;
@@ -26,7 +26,7 @@ pub struct Author<'a> {
 impl Worktree {
     /// Commits what is in the clone beside what the task committed itself. Returns the commit, which is the one that the
     /// clone began with if nothing changed.
-    pub(super) fn tip(&self, runner: &Runner<'_>, author: &Author<'_>) -> Result<String, Fault> {
+    pub(super) fn tip(&self, runner: &Runner<'_>, author: &Author<'_>) -> Result<String, WorktreeError> {
         self.refuse_moved()?;
         let private = self.private(runner);
         let onto = private.commit_of(ONTO)?;
@@ -58,7 +58,7 @@ impl Worktree {
     }
 
     /// The tree of the files that are in the clone now, those that are ignored left out.
-    pub(super) fn tree_now(&self, private: &Repo<'_>) -> Result<String, Fault> {
+    pub(super) fn tree_now(&self, private: &Repo<'_>) -> Result<String, WorktreeError> {
         // So that files that were only touched, or are new to this list, do not count as changed.
         private.refresh()?;
         let changed =
@@ -66,7 +66,7 @@ impl Worktree {
         let printed = private.ask(&changed)?;
         let paths: Vec<&[u8]> = printed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).collect();
         if let Some(nested) = paths.iter().find(|path| path.ends_with(b"/")) {
-            return Err(Fault::Nested(shown(nested)));
+            return Err(WorktreeError::Nested(shown(nested)));
         }
         let listed: BTreeSet<&[u8]> = paths.iter().copied().collect();
         let mut paths: Vec<&[u8]> =
@@ -93,7 +93,7 @@ impl Worktree {
     }
 
     /// The commits that the files of the clone rest on: what was put there, and what the task committed itself.
-    pub(super) fn parents(&self, private: &Repo<'_>, onto: &str) -> Result<Vec<String>, Fault> {
+    pub(super) fn parents(&self, private: &Repo<'_>, onto: &str) -> Result<Vec<String>, WorktreeError> {
         let own = self.own_head().and_then(|own| private.commit_of(&own).ok());
         let Some(own) = own else { return Ok(vec![onto.to_owned()]) };
         if private.is_ancestor(&own, onto)? {
@@ -124,13 +124,14 @@ impl Worktree {
 
     /// Everything that the clone's references and HEADs name, by its id: its own HEAD, and those of working trees that the task
     /// added.
-    pub(super) fn own_tips(&self) -> Result<Vec<String>, Fault> {
+    pub(super) fn own_tips(&self) -> Result<Vec<String>, WorktreeError> {
         let mut tips: Vec<String> = self.own_refs()?.into_iter().map(|(_, id)| id).collect();
         let git = self.tree().join(".git");
         let added = super::entries(&git.join("worktrees"))?;
         for directory in [git].into_iter().chain(added) {
             let head = line(&directory.join("HEAD"));
-            let head = head.ok_or_else(|| Fault::Damaged("a HEAD of the clone cannot be read".to_owned()))?;
+            let head =
+                head.ok_or_else(|| WorktreeError::Damaged("a HEAD of the clone cannot be read".to_owned()))?;
             if is_id(&head) {
                 tips.push(head);
             }
@@ -139,17 +140,17 @@ impl Worktree {
     }
 
     /// Every reference of the clone and its commit. An error if they cannot be read, or are too many.
-    pub(super) fn own_refs(&self) -> Result<Vec<(String, String)>, Fault> {
+    pub(super) fn own_refs(&self) -> Result<Vec<(String, String)>, WorktreeError> {
         let git = self.tree().join(".git");
         if !git.join("HEAD").is_file() || git.join("reftable").exists() {
-            return Err(Fault::Damaged("the clone's references cannot be read".to_owned()));
+            return Err(WorktreeError::Damaged("the clone's references cannot be read".to_owned()));
         }
         let mut found = Vec::new();
         loose(&git, "refs", &mut found)?;
         let packed = git.join("packed-refs");
         let packed = match regular_file::read(&packed, PACKED_REFS_BYTES_MAX) {
             Ok(bytes) if bytes.len() < PACKED_REFS_BYTES_MAX => bytes,
-            Ok(_) => return Err(Fault::Damaged("the clone has too many references".to_owned())),
+            Ok(_) => return Err(WorktreeError::Damaged("the clone has too many references".to_owned())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(super::io("read", &packed)(error)),
         };
@@ -161,26 +162,26 @@ impl Worktree {
             }
         }
         if found.len() > limits::WORKTREE_REFS_MAX {
-            return Err(Fault::Damaged("the clone has too many references".to_owned()));
+            return Err(WorktreeError::Damaged("the clone has too many references".to_owned()));
         }
         Ok(found)
     }
 
     /// A repository inside the clone would be merged as a link to a missing commit.
-    fn refuse_nested(&self, private: &Repo<'_>, before: &str, after: &str) -> Result<(), Fault> {
+    fn refuse_nested(&self, private: &Repo<'_>, before: &str, after: &str) -> Result<(), WorktreeError> {
         let words = ["diff-tree", "-r", "-z", "--raw", "--no-renames", before, after, "--"];
         let printed = private.names(&words)?;
         let mut fields = printed.iter();
         while let (Some(modes), Some(path)) = (fields.next(), fields.next()) {
             if modes.split(' ').nth(1) == Some("160000") {
-                return Err(Fault::Nested(path.clone()));
+                return Err(WorktreeError::Nested(path.clone()));
             }
         }
         Ok(())
     }
 }
 
-fn rests_on(private: &Repo<'_>, commit: &str, parents: &[String]) -> Result<bool, Fault> {
+fn rests_on(private: &Repo<'_>, commit: &str, parents: &[String]) -> Result<bool, WorktreeError> {
     for parent in parents {
         if !private.is_ancestor(parent, commit)? {
             return Ok(false);
@@ -189,21 +190,21 @@ fn rests_on(private: &Repo<'_>, commit: &str, parents: &[String]) -> Result<bool
     Ok(true)
 }
 
-fn loose(git: &Path, name: &str, found: &mut Vec<(String, String)>) -> Result<(), Fault> {
+fn loose(git: &Path, name: &str, found: &mut Vec<(String, String)>) -> Result<(), WorktreeError> {
     for path in super::entries(&git.join(name))? {
-        let last = path.file_name().and_then(|last| last.to_str()).ok_or(Fault::NotText)?;
+        let last = path.file_name().and_then(|last| last.to_str()).ok_or(WorktreeError::NotText)?;
         let inner = format!("{name}/{last}");
         if found.len() > limits::WORKTREE_REFS_MAX {
             break;
         }
         if path.is_symlink() {
-            return Err(Fault::Damaged(format!("{inner} in the clone is a symbolic link")));
+            return Err(WorktreeError::Damaged(format!("{inner} in the clone is a symbolic link")));
         }
         if path.is_dir() {
             loose(git, &inner, found)?;
         } else {
-            let text =
-                line(&path).ok_or_else(|| Fault::Damaged(format!("{inner} in the clone cannot be read")))?;
+            let text = line(&path)
+                .ok_or_else(|| WorktreeError::Damaged(format!("{inner} in the clone cannot be read")))?;
             // Any other names another reference.
             if is_id(&text) {
                 found.push((inner, text));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use contract::domain::confinement::Namespace;
-use engine::supervisor::{self, Handle, Report};
+use engine::supervisor::{self, ChildReport, Handle};
 use testkit::process::signal;
 use testkit::{Signal, eventually};
 
@@ -29,7 +29,7 @@ fn a_killed_shim_is_reported_and_cleaned_up_after() {
             eventually("all four run", || alive(&run.token).len() == 4 + beside);
             signal(run.handle.shim_pid(), Signal::KILL);
             let ends = run.finish().ends;
-            let [Report::Lost(lost)] = &ends[..] else { panic!("{ends:?}") };
+            let [ChildReport::Lost(lost)] = &ends[..] else { panic!("{ends:?}") };
             // In a namespace the kernel ends them, and may be faster.
             assert!(lost.reaped.ended == 4 || beside == 2, "{lost:?}");
             assert_eq!(lost.reaped.survivors, 0);
@@ -46,7 +46,7 @@ fn a_shim_survives_signals_that_are_meant_for_others() {
         signal(run.handle.shim_pid(), meant_for_others);
     }
     run.handle.stop();
-    assert!(matches!(run.finish().ends[..], [Report::Exited(_), Report::Gone(_)]));
+    assert!(matches!(run.finish().ends[..], [ChildReport::Exited(_), ChildReport::Gone(_)]));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_shim_that_its_executor_stopped_still_obeys() {
         let run = Run::start_with(Namespace::Off, "kill -STOP $PPID; setsid sleep $0");
         eventually("the executor runs", || alive(&run.token).len() == 3);
         ending(&run.handle);
-        assert!(matches!(run.finish().ends[..], [Report::Exited(_), Report::Gone(_)]));
+        assert!(matches!(run.finish().ends[..], [ChildReport::Exited(_), ChildReport::Gone(_)]));
     }
 }
 

@@ -12,7 +12,7 @@ use engine::host::{LocalHost, PlainDoor};
 use engine::index::Index;
 use engine::settings::{EngineArchive, ModelSettings, WaitLimits};
 use engine::supervisor::ShimProgram;
-use engine::{Ending, Executors, Observer, Progress, Settings, StopSignal, drive};
+use engine::{DriveEnd, Executors, Observer, Settings, StopSignal, TaskProgress, drive};
 use ops::Session;
 use ops::run::{accept, cancel, show, task_line};
 use ops::{Caller, Context};
@@ -77,7 +77,7 @@ impl Bench {
     }
 
     /// Drives the run; `on_tick` is called while the engine waits.
-    fn drive(&mut self, id: &RunId, on_tick: &mut dyn FnMut()) -> Ending {
+    fn drive(&mut self, id: &RunId, on_tick: &mut dyn FnMut()) -> DriveEnd {
         let mut observer = Watcher { clock: self.store.clock(), on_tick };
         drive(&mut self.cx, &self.settings, id, &mut observer).unwrap()
     }
@@ -87,7 +87,7 @@ impl Bench {
     fn end_of(&mut self, document: &Value) -> (Box<Run>, Vec<String>) {
         let id = self.submit(document);
         let ending = self.drive(&id, &mut || {});
-        let Ending::Ended(run) = ending else { panic!("{ending:?}") };
+        let DriveEnd::Ended(run) = ending else { panic!("{ending:?}") };
         (run, self.tasks(&id))
     }
 
@@ -129,7 +129,7 @@ struct Watcher<'w> {
 }
 
 impl Observer for Watcher<'_> {
-    fn report(&mut self, _: Progress<'_>) {}
+    fn report(&mut self, _: TaskProgress<'_>) {}
 
     fn tick(&mut self) {
         self.clock.advance(limits::POLL_INTERVAL);
@@ -154,7 +154,7 @@ fn a_task_whose_checks_pass_is_done_and_verified() {
     assert!(bench.store.scratch().has("work/out.txt"));
     // A run that has ended is answered with its stored result.
     let again = drive(&mut bench.cx, &bench.settings, &run.asked.id, &mut engine::observer::Nobody).unwrap();
-    assert!(matches!(again, Ending::Ended(run) if run.state == RunState::Done));
+    assert!(matches!(again, DriveEnd::Ended(run) if run.state == RunState::Done));
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn a_run_that_is_canceled_ends_its_children_and_stays_canceled() {
             cancel::cancel(&mut other, &key("cancel"), &request).unwrap();
         }
     });
-    assert!(matches!(&ending, Ending::Ended(run) if run.state == RunState::Canceled), "{ending:?}");
+    assert!(matches!(&ending, DriveEnd::Ended(run) if run.state == RunState::Canceled), "{ending:?}");
     assert_eq!(bench.tasks(&id), ["a canceled canceled"]);
 }
 
@@ -227,12 +227,12 @@ fn a_run_that_is_interrupted_is_continued_by_the_next_engine() {
             stop.raise(15);
         }
     });
-    assert!(matches!(ending, Ending::Interrupted { signal: 15, .. }), "{ending:?}");
+    assert!(matches!(ending, DriveEnd::Interrupted { signal: 15, .. }), "{ending:?}");
     assert_eq!(bench.tasks(&id), ["a blocked interrupted by a signal"]);
     bench.settings.stop = StopSignal::default();
     bench.store.scratch().write("work/go", "");
     let ending = bench.drive(&id, &mut || {});
-    assert!(matches!(&ending, Ending::Ended(run) if run.state == RunState::Done), "{ending:?}");
+    assert!(matches!(&ending, DriveEnd::Ended(run) if run.state == RunState::Done), "{ending:?}");
     assert_eq!(bench.tasks(&id), ["a done claimed"]);
     let whole = show::by_id(&mut bench.cx, &id).unwrap();
     assert_eq!(whole.tasks[0].1.len(), 2);
@@ -252,9 +252,9 @@ fn a_task_that_nobody_calls_safe_to_repeat_waits_for_a_person() {
     });
     bench.settings.stop = StopSignal::default();
     let ending = bench.drive(&id, &mut || {});
-    assert!(matches!(&ending, Ending::Stopped(run) if run.state == RunState::Stopped), "{ending:?}");
+    assert!(matches!(&ending, DriveEnd::Stopped(run) if run.state == RunState::Stopped), "{ending:?}");
     bench.settings.rerun_parked = true;
     bench.store.scratch().write("work/go", "");
     let ending = bench.drive(&id, &mut || {});
-    assert!(matches!(&ending, Ending::Ended(run) if run.state == RunState::Done), "{ending:?}");
+    assert!(matches!(&ending, DriveEnd::Ended(run) if run.state == RunState::Done), "{ending:?}");
 }

@@ -3,28 +3,31 @@
 use std::time::Duration;
 
 use engine::supervisor::process_table;
-use engine::supervisor::{Exit, Gone, Report};
+use engine::supervisor::{ChildReport, Gone, ProcessExit};
 use testkit::eventually;
 
 use crate::world::{MODES, Run, alive, fresh_token, script, supervisors};
 
-const NOTHING_LEFT: Report = Report::Gone(Gone { killed: 0, survivors: 0 });
+const NOTHING_LEFT: ChildReport = ChildReport::Gone(Gone { killed: 0, survivors: 0 });
 
-fn killed(killed: u32) -> Report {
-    Report::Gone(Gone { killed, survivors: 0 })
+fn killed(killed: u32) -> ChildReport {
+    ChildReport::Gone(Gone { killed, survivors: 0 })
 }
 
 #[test]
 fn an_executor_that_ends_is_reported_and_gone() {
-    assert_eq!(Run::start("true").finish().ends, [Report::Exited(Exit::Code(0)), NOTHING_LEFT]);
-    assert_eq!(Run::start("exit 7").finish().ends, [Report::Exited(Exit::Code(7)), NOTHING_LEFT]);
-    assert_eq!(Run::start("kill -USR1 $$").finish().ends, [Report::Exited(Exit::Signal(10)), NOTHING_LEFT]);
+    assert_eq!(Run::start("true").finish().ends, [ChildReport::Exited(ProcessExit::Code(0)), NOTHING_LEFT]);
+    assert_eq!(Run::start("exit 7").finish().ends, [ChildReport::Exited(ProcessExit::Code(7)), NOTHING_LEFT]);
+    assert_eq!(
+        Run::start("kill -USR1 $$").finish().ends,
+        [ChildReport::Exited(ProcessExit::Signal(10)), NOTHING_LEFT]
+    );
 }
 
 #[test]
 fn what_an_executor_leaves_in_the_background_ends_with_it() {
     let outcome = Run::start("sleep $0 & sleep $0 & exit 3").finish();
-    assert_eq!(outcome.ends, [Report::Exited(Exit::Code(3)), killed(2)]);
+    assert_eq!(outcome.ends, [ChildReport::Exited(ProcessExit::Code(3)), killed(2)]);
 }
 
 #[test]
@@ -41,7 +44,7 @@ fn hiding_in_another_session_does_not_help() {
             || alive(&run.token).iter().filter(|process| process.session != run.handle.shim_pid()).count();
         eventually("all are hidden", || in_hiding() == 3 && alive(&run.token).len() == 5 + beside);
         std::fs::write(go, "").unwrap();
-        assert_eq!(run.finish().ends, [Report::Exited(Exit::Code(0)), killed(4)]);
+        assert_eq!(run.finish().ends, [ChildReport::Exited(ProcessExit::Code(0)), killed(4)]);
     }
 }
 
@@ -52,7 +55,7 @@ fn stop_asks_first() {
     run.handle.stop();
     let outcome = run.finish();
     assert_eq!(outcome.text(), "bye\n");
-    assert_eq!(outcome.ends[0], Report::Exited(Exit::Code(5)));
+    assert_eq!(outcome.ends[0], ChildReport::Exited(ProcessExit::Code(5)));
 }
 
 #[test]
@@ -63,7 +66,7 @@ fn stop_ends_what_does_not_listen() {
     let run = Run::of(token, spec);
     run.wait_for_line("ready");
     run.handle.stop();
-    assert_eq!(run.finish().ends, [Report::Exited(Exit::Signal(9)), killed(1)]);
+    assert_eq!(run.finish().ends, [ChildReport::Exited(ProcessExit::Signal(9)), killed(1)]);
 }
 
 #[test]
@@ -77,7 +80,7 @@ fn behind_a_wrapper_that_ends_at_once_the_agent_still_has_its_grace() {
     run.handle.stop();
     let outcome = run.finish();
     assert_eq!(outcome.text(), "saved\n");
-    assert_eq!(outcome.ends, [Report::Exited(Exit::Signal(15)), NOTHING_LEFT]);
+    assert_eq!(outcome.ends, [ChildReport::Exited(ProcessExit::Signal(15)), NOTHING_LEFT]);
 }
 
 #[test]
@@ -89,7 +92,7 @@ fn a_stopped_executor_hears_the_request_too() {
     let run = Run::of(token, spec);
     run.wait_for_line("ready");
     run.handle.stop();
-    assert_eq!(run.finish().ends[0], Report::Exited(Exit::Code(6)));
+    assert_eq!(run.finish().ends[0], ChildReport::Exited(ProcessExit::Code(6)));
 }
 
 #[test]
@@ -99,7 +102,7 @@ fn kill_does_not_ask() {
     run.handle.kill();
     let outcome = run.finish();
     assert_eq!(outcome.text(), "");
-    assert_eq!(outcome.ends, [Report::Exited(Exit::Signal(9)), killed(1)]);
+    assert_eq!(outcome.ends, [ChildReport::Exited(ProcessExit::Signal(9)), killed(1)]);
 }
 
 #[test]
@@ -108,7 +111,7 @@ fn a_dropped_handle_kills() {
     drop(handle);
     eventually("everything is dead", || alive(&token).is_empty());
     let last = reports.into_iter().last();
-    assert!(matches!(last, Some(Report::Gone(_))), "{last:?}");
+    assert!(matches!(last, Some(ChildReport::Gone(_))), "{last:?}");
 }
 
 #[test]
@@ -116,7 +119,10 @@ fn a_chain_of_forks_in_one_group_is_caught() {
     for round in 0..20 {
         // Each link starts the next one and ends.
         let run = Run::start_with(MODES[round % 2], "f() { f & }; f; echo ready; sleep 0.02");
-        assert!(matches!(run.finish().ends[..], [Report::Exited(Exit::Code(0)), Report::Gone(_)]));
+        assert!(matches!(
+            run.finish().ends[..],
+            [ChildReport::Exited(ProcessExit::Code(0)), ChildReport::Gone(_)]
+        ));
     }
 }
 
@@ -126,7 +132,7 @@ fn a_chain_of_forks_through_sessions_is_caught() {
         let link = r#"export LINK='setsid sh -c "$LINK" '$0' &'; sh -c "$LINK" $0; sleep 0.1"#;
         assert!(matches!(
             Run::start_with(MODES[round % 2], link).finish().ends[..],
-            [Report::Exited(Exit::Code(0)), Report::Gone(_)]
+            [ChildReport::Exited(ProcessExit::Code(0)), ChildReport::Gone(_)]
         ));
     }
 }
@@ -137,7 +143,10 @@ fn many_children_that_fork_all_the_time_end() {
     for namespace in MODES {
         let ends = Run::start_with(namespace, text).finish().ends;
         assert!(
-            matches!(ends[..], [Report::Exited(Exit::Code(0)), Report::Gone(Gone { survivors: 0, .. })]),
+            matches!(
+                ends[..],
+                [ChildReport::Exited(ProcessExit::Code(0)), ChildReport::Gone(Gone { survivors: 0, .. })]
+            ),
             "{ends:?}"
         );
     }
@@ -158,6 +167,6 @@ fn orphans_that_end_early_do_not_pile_up() {
             below(shim) == beside && (beside == 1 || below(first) == 0)
         });
         run.handle.kill();
-        assert!(matches!(run.finish().ends[..], [Report::Exited(_), Report::Gone(_)]));
+        assert!(matches!(run.finish().ends[..], [ChildReport::Exited(_), ChildReport::Gone(_)]));
     }
 }

@@ -5,12 +5,12 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use engine::supervisor::{
-    Exit, Fault, LaunchSpec, Report, ShimProgram, StartError, Stdin, Supervisor, VARIABLE,
+    ChildReport, LaunchSpec, ProcessExit, ShimProgram, StartError, StartFault, Stdin, Supervisor, VARIABLE,
 };
 
 use crate::world::{Run, fresh_token, marker, script, shim_program};
 
-fn outcome_of(argv: &[&str], cwd: &Path) -> Report {
+fn outcome_of(argv: &[&str], cwd: &Path) -> ChildReport {
     let token = fresh_token();
     let argv = argv.iter().map(Into::into).collect();
     let spec = LaunchSpec::new(argv, cwd.to_owned(), marker(&token));
@@ -18,8 +18,8 @@ fn outcome_of(argv: &[&str], cwd: &Path) -> Report {
     last
 }
 
-fn fault(message: &str, errno: i32) -> Report {
-    Report::Fault(Fault { message: message.to_owned(), errno: Some(errno) })
+fn fault(message: &str, errno: i32) -> ChildReport {
+    ChildReport::Fault(StartFault { message: message.to_owned(), errno: Some(errno) })
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn a_launch_that_makes_no_sense_is_refused_before_anything_starts() {
 #[test]
 fn a_program_that_is_no_shim_is_noticed() {
     let token = fresh_token();
-    let start = |program: &str, reports: std::sync::mpsc::Sender<Report>| {
+    let start = |program: &str, reports: std::sync::mpsc::Sender<ChildReport>| {
         let shim = ShimProgram {
             program: program.into(),
             args: Vec::new(),
@@ -82,7 +82,7 @@ fn a_program_that_is_no_shim_is_noticed() {
         match start(program, sender) {
             Ok(handle) => {
                 handle.join();
-                assert!(matches!(reports.into_iter().last(), Some(Report::Lost(_))), "{program}");
+                assert!(matches!(reports.into_iter().last(), Some(ChildReport::Lost(_))), "{program}");
             }
             Err(error) => assert!(matches!(error, StartError::Handover { .. }), "{error:?}"),
         }
@@ -113,7 +113,7 @@ fn a_signal_for_the_whole_group_that_hits_a_starting_shim_only_costs_that_shim()
         let handle =
             Supervisor::start(&shim, script(&token, "exit 4"), move |report| sender.send(report).unwrap())?;
         handle.join();
-        Ok(reports.into_iter().any(|report| report == Report::Exited(Exit::Code(4))))
+        Ok(reports.into_iter().any(|report| report == ChildReport::Exited(ProcessExit::Code(4))))
     };
     for signal in ["INT", "TERM", "HUP"] {
         assert!(matches!(outcome(2, signal), Ok(true)), "{signal}");
@@ -139,7 +139,7 @@ fn the_environment_and_directory_are_exactly_the_given_ones() {
     let spec = LaunchSpec::new(argv, directory.clone(), marker(&token));
     let outcome = Run::of(token, spec).finish();
     assert_eq!(outcome.text().trim_end(), directory.to_str().unwrap());
-    assert_eq!(outcome.ends[0], Report::Exited(Exit::Code(0)));
+    assert_eq!(outcome.ends[0], ChildReport::Exited(ProcessExit::Code(0)));
 }
 
 #[test]

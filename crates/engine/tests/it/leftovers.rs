@@ -3,7 +3,7 @@
 use contract::domain::confinement::Namespace;
 use contract::domain::id::Id;
 use contract::domain::process::StoreFile;
-use engine::supervisor::{self, MarkedProcess, Marker, OwnerIdentity, Reaped, Role};
+use engine::supervisor::{self, MarkedProcess, Marker, OwnerIdentity, ProcessRole, Reaped};
 use testkit::process::signal;
 use testkit::{Signal, eventually};
 
@@ -166,7 +166,7 @@ fn kill_nine_of_an_owner_and_some_shims_is_over_when_the_reaping_returns() {
 
 fn executors_of(owner: &Owner) -> Vec<MarkedProcess> {
     let mut marked = supervisor::find_marked(is_of(owner));
-    marked.retain(|marked| marked.role == Role::Executor);
+    marked.retain(|marked| marked.role == ProcessRole::Executor);
     marked
 }
 

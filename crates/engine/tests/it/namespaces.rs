@@ -7,7 +7,7 @@ use contract::domain::confinement::Namespace;
 use contract::domain::process::Remains;
 use contract::domain::run::Owner as Identity;
 use engine::supervisor::process_table::Process;
-use engine::supervisor::{self, Exit, NamespaceInForce, Report, Role, find_marked};
+use engine::supervisor::{self, ChildReport, NamespaceInForce, ProcessExit, ProcessRole, find_marked};
 use ops::run::Liveness;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -79,7 +79,7 @@ fn soak_nothing_outlives_writ_and_all_of_its_shims_killed_at_once() {
 fn first_processes(owner: &Owner) -> Vec<u32> {
     let own = owner.process.id();
     let marked = find_marked(|marker| marker.owner.pid == own);
-    marked.iter().filter(|marked| marked.role == Role::Init).map(|marked| marked.process.pid).collect()
+    marked.iter().filter(|marked| marked.role == ProcessRole::Init).map(|marked| marked.process.pid).collect()
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn nothing_that_an_executor_does_to_its_first_process_helps_it() {
             format!("({attack}) 2>/dev/null; env -i setsid sleep $0 & (setsid sleep $0 &); echo on; exit 3");
         let outcome = Run::start(&text).finish();
         assert!(
-            matches!(&outcome.ends[..], [Report::Exited(Exit::Code(3)), Report::Gone(gone)] if gone.survivors == 0),
+            matches!(&outcome.ends[..], [ChildReport::Exited(ProcessExit::Code(3)), ChildReport::Gone(gone)] if gone.survivors == 0),
             "{attack}: {outcome:?}"
         );
     }
@@ -159,7 +159,7 @@ fn a_first_process_that_runs_out_of_cpu_time_takes_only_its_own_with_it() {
     }
     // It never runs, so a limit of its time does nothing; if it did, the executor would be the one to die.
     let outcome = Run::start("prlimit --pid 1 --cpu=1:1; env -i setsid sleep $0 & exit 4").finish();
-    let [Report::Exited(_), Report::Gone(gone)] = &outcome.ends[..] else { panic!("{outcome:?}") };
+    let [ChildReport::Exited(_), ChildReport::Gone(gone)] = &outcome.ends[..] else { panic!("{outcome:?}") };
     assert_eq!(gone.survivors, 0);
 }
 
@@ -180,7 +180,7 @@ fn without_a_namespace_a_shim_that_may_open_nothing_still_ends_everything() {
     });
     run.handle.stop();
     let outcome = run.finish();
-    let [Report::Exited(_), Report::Gone(gone)] = &outcome.ends[..] else { panic!("{outcome:?}") };
+    let [ChildReport::Exited(_), ChildReport::Gone(gone)] = &outcome.ends[..] else { panic!("{outcome:?}") };
     assert_eq!((gone.killed, gone.survivors), (4, 0));
 }
 
@@ -193,8 +193,8 @@ fn without_a_namespace_a_shim_without_memory_or_time_is_cleaned_up_after() {
         );
         let outcome = Run::start_with(Namespace::Off, &text).finish();
         let survivors = match outcome.ends.last() {
-            Some(Report::Gone(gone)) => gone.survivors as usize,
-            Some(Report::Lost(lost)) => lost.reaped.survivors,
+            Some(ChildReport::Gone(gone)) => gone.survivors as usize,
+            Some(ChildReport::Lost(lost)) => lost.reaped.survivors,
             other => panic!("{limit}: {other:?}"),
         };
         assert_eq!(survivors, 0, "{limit}");
@@ -227,8 +227,8 @@ fn identity_in(run: &Run) -> Identity {
     let mut text = Vec::new();
     loop {
         match run.reports.recv_timeout(PATIENCE).unwrap() {
-            Report::Stdout(bytes) => text.extend(bytes),
-            Report::Started { .. } => {}
+            ChildReport::Stdout(bytes) => text.extend(bytes),
+            ChildReport::Started { .. } => {}
             other => panic!("{other:?}"),
         }
         if text.ends_with(b"\n") {
@@ -256,7 +256,7 @@ fn an_owner_inside_is_known_by_its_namespace_and_dead_with_it() {
         let unknown = Identity { within: Vec::new(), ..owner.clone() };
         assert_eq!(engine::probe(&unknown), Liveness::Unseen, "a namespace that writ did not make");
         run.handle.kill();
-        assert!(matches!(run.finish().ends[..], [Report::Exited(_), Report::Gone(_)]));
+        assert!(matches!(run.finish().ends[..], [ChildReport::Exited(_), ChildReport::Gone(_)]));
         assert_eq!(engine::probe(&owner), Liveness::Dead, "{text}");
         assert_eq!(engine::probe(&unknown), Liveness::Unseen);
     }
@@ -280,7 +280,7 @@ fn an_engine_inside_is_named_and_ended_by_its_pid_outside() {
     assert_eq!(supervisor::pid_here(&owner), None);
     assert!(!alive(&run.token).is_empty(), "the task in whose namespace it was goes on");
     run.handle.kill();
-    assert!(matches!(run.finish().ends[..], [Report::Exited(_), Report::Gone(_)]));
+    assert!(matches!(run.finish().ends[..], [ChildReport::Exited(_), ChildReport::Gone(_)]));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::net::{TcpListener, UdpSocket};
 
 use contract::domain::confinement::NetworkUse;
 use contract::domain::network::{HostRule, Verdict};
-use engine::supervisor::{Exit, LaunchSpec, Part, Reachable, Report};
+use engine::supervisor::{ChildReport, LaunchSpec, ProcessExit, Reachable, SandboxPart};
 
 use testkit::{PATIENCE, eventually, pong_server};
 
@@ -113,7 +113,7 @@ fn there_is_no_way_around_the_proxy() {
     }
     // It is a network of its own, in which tests can have their servers.
     let own = world.escape("own server", "");
-    assert_eq!(own.exit, Some(Exit::Code(0)), "{}", own.printed);
+    assert_eq!(own.exit, Some(ProcessExit::Code(0)), "{}", own.printed);
     let interfaces = world.run("grep -c : /proc/net/dev").printed;
     assert_eq!(interfaces, "1\n");
 }
@@ -136,7 +136,7 @@ fn endpoints_of_an_executor_stay_reachable_without_network_and_nothing_else_does
         assert!(outcome.printed.ends_with("pong"), "{text}: {} {:?}", outcome.printed, outcome.fault);
         requests.recv_timeout(PATIENCE).unwrap();
         let in_force = outcome.in_force.and_then(|in_force| in_force.sandbox).expect("it was asked for");
-        assert_eq!(in_force.network, Part::On);
+        assert_eq!(in_force.network, SandboxPart::On);
         assert_eq!(in_force.reachable.unwrap().endpoints, rules(std::slice::from_ref(&host)));
     }
     let denied = world.escape("ask", &format!("{PROXY} CONNECT 127.0.0.1:{other} HTTP/1.1||"));
@@ -228,8 +228,8 @@ fn the_end_of_the_shim_ends_the_proxy() {
     let mut visited = Vec::new();
     loop {
         match run.reports.recv_timeout(PATIENCE).unwrap() {
-            Report::Visited(visit) => visited.push((visit.verdict, visit.sent_bytes)),
-            Report::Gone(_) => break,
+            ChildReport::Visited(visit) => visited.push((visit.verdict, visit.sent_bytes)),
+            ChildReport::Gone(_) => break,
             _ => {}
         }
     }

@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
-use engine::supervisor::{Exit, Report, Stdin, Supervisor};
+use engine::supervisor::{ChildReport, ProcessExit, Stdin, Supervisor};
 use testkit::{PATIENCE, eventually};
 
 use crate::world::{Run, alive, fresh_token, script, shim_program};
@@ -46,7 +46,7 @@ fn a_flood_is_held_back_and_not_stored() {
     let received = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&received);
     let handle = Supervisor::start(&shim_program(&token), spec, move |report| match report {
-        Report::Stdout(piece) => {
+        ChildReport::Stdout(piece) => {
             if counter.fetch_add(piece.len(), Ordering::SeqCst) == 0 {
                 may_go.recv_timeout(PATIENCE).unwrap();
             }
@@ -54,7 +54,7 @@ fn a_flood_is_held_back_and_not_stored() {
         other => sender.send(other).unwrap(),
     });
     let handle = handle.unwrap();
-    let Ok(Report::Started { pid, .. }) = reports.recv_timeout(PATIENCE) else { panic!("no start") };
+    let Ok(ChildReport::Started { pid, .. }) = reports.recv_timeout(PATIENCE) else { panic!("no start") };
     // While the sink does not read, the flood stands still: many looks in a row see the same.
     let (mut written, mut looks) = (0, 0);
     eventually("the writer waits", || {
@@ -68,8 +68,11 @@ fn a_flood_is_held_back_and_not_stored() {
     assert!(peak < 16 * 1024, "the shim took {peak} KiB for a flood nobody reads");
     go.send(()).unwrap();
     handle.join();
-    let ends: Vec<Report> = reports.into_iter().collect();
-    assert!(matches!(ends[..], [Report::Exited(Exit::Code(0)), Report::Gone(_)]), "{ends:?}");
+    let ends: Vec<ChildReport> = reports.into_iter().collect();
+    assert!(
+        matches!(ends[..], [ChildReport::Exited(ProcessExit::Code(0)), ChildReport::Gone(_)]),
+        "{ends:?}"
+    );
     assert_eq!(received.load(Ordering::SeqCst), BYTES);
 }
 
@@ -81,7 +84,7 @@ fn a_flood_that_nobody_reads_can_be_stopped() {
     let (sender, reports) = mpsc::channel();
     let mut is_first = true;
     let handle = Supervisor::start(&shim_program(&token), spec, move |report| {
-        let is_output = matches!(report, Report::Stdout(_));
+        let is_output = matches!(report, ChildReport::Stdout(_));
         if !is_output || is_first {
             sender.send(report).unwrap();
         }
@@ -90,25 +93,28 @@ fn a_flood_that_nobody_reads_can_be_stopped() {
         }
     });
     let handle = handle.unwrap();
-    assert!(matches!(reports.recv_timeout(PATIENCE).unwrap(), Report::Started { .. }));
-    assert!(matches!(reports.recv_timeout(PATIENCE).unwrap(), Report::Stdout(_)));
+    assert!(matches!(reports.recv_timeout(PATIENCE).unwrap(), ChildReport::Started { .. }));
+    assert!(matches!(reports.recv_timeout(PATIENCE).unwrap(), ChildReport::Stdout(_)));
     handle.stop();
     // Only the shim is left, with frames that nobody has taken.
     eventually("the flood ends", || alive(&token).iter().all(|process| process.pid == handle.shim_pid()));
     go.send(()).unwrap();
     handle.join();
-    let ends: Vec<Report> = reports.into_iter().collect();
-    assert!(matches!(ends[..], [Report::Exited(Exit::Signal(15)), Report::Gone(_)]), "{ends:?}");
+    let ends: Vec<ChildReport> = reports.into_iter().collect();
+    assert!(
+        matches!(ends[..], [ChildReport::Exited(ProcessExit::Signal(15)), ChildReport::Gone(_)]),
+        "{ends:?}"
+    );
 }
 
 #[test]
 fn an_outsider_with_the_pipe_in_hand_does_not_hold_up_the_end() {
     let run = Run::start("echo ready; exec sleep $0");
-    let Ok(Report::Started { pid, .. }) = run.reports.recv_timeout(PATIENCE) else { panic!("no start") };
+    let Ok(ChildReport::Started { pid, .. }) = run.reports.recv_timeout(PATIENCE) else { panic!("no start") };
     run.wait_for_line("ready");
     let held = OpenOptions::new().write(true).open(format!("/proc/{pid}/fd/1")).unwrap();
     run.handle.kill();
-    assert_eq!(run.finish().ends[0], Report::Exited(Exit::Signal(9)));
+    assert_eq!(run.finish().ends[0], ChildReport::Exited(ProcessExit::Signal(9)));
     drop(held);
 }
 
@@ -133,11 +139,11 @@ fn an_executor_need_not_read_its_input() {
     let input = Stdin::Bytes(vec![b'x'; 1_000_000]);
     let closes = with_input("exec <&-; sleep 0.05; echo fine", input.clone()).finish();
     assert_eq!(closes.text(), "fine\n");
-    assert_eq!(closes.ends[0], Report::Exited(Exit::Code(0)));
+    assert_eq!(closes.ends[0], ChildReport::Exited(ProcessExit::Code(0)));
     let ignores = with_input("echo fine", input.clone()).finish();
     assert_eq!(ignores.text(), "fine\n");
     let run = with_input("echo ready; sleep $0", input);
     run.wait_for_line("ready");
     run.handle.kill();
-    assert_eq!(run.finish().ends[0], Report::Exited(Exit::Signal(9)));
+    assert_eq!(run.finish().ends[0], ChildReport::Exited(ProcessExit::Signal(9)));
 }

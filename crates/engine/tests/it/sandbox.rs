@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use contract::domain::confinement::{Namespace, NetworkUse};
 use contract::domain::network::Visit;
 use engine::launcher::Launcher;
-use engine::supervisor::{Exit, InForce, LaunchSpec, Limits, Part, Report, Sandbox};
+use engine::supervisor::{ChildReport, InForce, LaunchSpec, Limits, ProcessExit, Sandbox, SandboxPart};
 use testkit::{PATIENCE, Scratch};
 
 use crate::world::{PROGRAM, Run, alive, fresh_token, script, shim_program};
@@ -24,7 +24,7 @@ pub(crate) struct World {
 
 pub(crate) struct Outcome {
     pub(crate) printed: String,
-    pub(crate) exit: Option<Exit>,
+    pub(crate) exit: Option<ProcessExit>,
     pub(crate) visits: Vec<Visit>,
     pub(crate) in_force: Option<InForce>,
     exceeded: Option<String>,
@@ -33,7 +33,7 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     pub(crate) fn is_stopped(&self) -> bool {
-        matches!(self.exit, Some(Exit::Code(code)) if code != 0)
+        matches!(self.exit, Some(ProcessExit::Code(code)) if code != 0)
     }
 }
 
@@ -94,20 +94,20 @@ impl World {
         let mut printed = Vec::new();
         loop {
             match run.reports.recv_timeout(PATIENCE).expect("a last report") {
-                Report::Started { in_force, .. } => outcome.in_force = Some(in_force),
-                Report::Visited(visit) => {
+                ChildReport::Started { in_force, .. } => outcome.in_force = Some(in_force),
+                ChildReport::Visited(visit) => {
                     outcome.visits.retain(|known| (&known.to, known.verdict) != (&visit.to, visit.verdict));
                     outcome.visits.push(visit);
                 }
-                Report::Stdout(bytes) | Report::Stderr(bytes) => printed.extend(bytes),
-                Report::Exceeded(what) => outcome.exceeded = Some(what),
-                Report::Exited(how) => outcome.exit = Some(how),
-                Report::Gone(_) => break,
-                Report::Fault(found) => {
+                ChildReport::Stdout(bytes) | ChildReport::Stderr(bytes) => printed.extend(bytes),
+                ChildReport::Exceeded(what) => outcome.exceeded = Some(what),
+                ChildReport::Exited(how) => outcome.exit = Some(how),
+                ChildReport::Gone(_) => break,
+                ChildReport::Fault(found) => {
                     outcome.fault = Some(found.message);
                     break;
                 }
-                Report::Lost(lost) => panic!("{lost:?}"),
+                ChildReport::Lost(lost) => panic!("{lost:?}"),
             }
         }
         let shim = run.handle.shim_pid();
@@ -136,7 +136,7 @@ fn work_in_the_open_part_goes_on() {
         "cd open && echo a > x && mv x y && ln y z && mkdir d && mv y d/y && ln -s d l && rm z && cat d/y ../closed/file \
          && echo gone > /dev/null && rm -r l d",
     );
-    assert_eq!(outcome.exit, Some(Exit::Code(0)), "{} {:?}", outcome.printed, outcome.fault);
+    assert_eq!(outcome.exit, Some(ProcessExit::Code(0)), "{} {:?}", outcome.printed, outcome.fault);
     assert_eq!(outcome.printed, "a\nas it was\n");
 }
 
@@ -198,7 +198,7 @@ fn what_is_about_a_file_can_be_changed_in_the_open_part_only() {
     for way in ["chmod 777 FILE", "touch -d 2001-01-01 FILE", "chown $(id -u):$(id -g) FILE"] {
         for open in ["open/file", "open/directory"] {
             let outcome = world.run(&format!(": >> open/file; {}", way.replace("FILE", open)));
-            assert_eq!(outcome.exit, Some(Exit::Code(0)), "{way}: {}", outcome.printed);
+            assert_eq!(outcome.exit, Some(ProcessExit::Code(0)), "{way}: {}", outcome.printed);
         }
         for closed in ["closed/file", "closed"] {
             let outcome = world.run(&way.replace("FILE", closed));
@@ -219,7 +219,7 @@ fn files_can_be_moved_within_a_tree_also_where_a_part_of_it_is_named_too() {
     world.sandbox.writes = Some(vec![world.path("work/open/inner").into(), world.path("work/open").into()]);
     // A hard link cannot lead from one mount to another.
     let outcome = world.run("echo x > open/a && ln open/a open/inner/b && ln open/inner/b open/c");
-    assert_eq!(outcome.exit, Some(Exit::Code(0)), "{} {:?}", outcome.printed, outcome.fault);
+    assert_eq!(outcome.exit, Some(ProcessExit::Code(0)), "{} {:?}", outcome.printed, outcome.fault);
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn the_network_is_open_unless_it_is_closed() {
     let world = World::new();
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let outcome = world.escape("tcp", &tcp.local_addr().unwrap().to_string());
-    assert_eq!(outcome.exit, Some(Exit::Code(0)), "{}", outcome.printed);
+    assert_eq!(outcome.exit, Some(ProcessExit::Code(0)), "{}", outcome.printed);
     assert_eq!(world.escape("sockets", "").printed, "1 2 10 16, 32 of 16\n");
     assert!(world.escape("raw", "").is_stopped());
 }
@@ -349,7 +349,7 @@ fn disks_and_terminals_of_the_machine_cannot_be_opened_and_ordinary_devices_can(
                  test -e /dev/ptmx && test -r /dev/tty && readlink /dev/fd; python3 -c 'import os; os.openpty()'";
     let outcome = world.run(&format!("command -v python3 > /dev/null || alias python3=true; {usual}"));
     assert_eq!(outcome.printed, "0\n1\n1\n1\n1\n/proc/self/fd\n", "{:?}", outcome.fault);
-    assert_eq!(outcome.exit, Some(Exit::Code(0)));
+    assert_eq!(outcome.exit, Some(ProcessExit::Code(0)));
 }
 
 #[test]
@@ -428,9 +428,9 @@ fn what_is_only_preferred_is_reported_and_the_rest_is_in_force() {
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
     let outcome = world.escape("tcp", &tcp.local_addr().unwrap().to_string());
     // Without a proxy there is no limit, and nothing leads programs to one.
-    assert_eq!(outcome.exit, Some(Exit::Code(0)), "{} {:?}", outcome.printed, outcome.fault);
+    assert_eq!(outcome.exit, Some(ProcessExit::Code(0)), "{} {:?}", outcome.printed, outcome.fault);
     assert_eq!(world.run("env | grep -ci proxy").printed, "0\n");
     let in_force = outcome.in_force.and_then(|in_force| in_force.sandbox).expect("it was asked for");
-    assert_eq!((in_force.syscalls, in_force.reachable), (Part::On, None));
-    assert!(in_force.network.is_refused() && matches!(in_force.files, Part::Off(_)));
+    assert_eq!((in_force.syscalls, in_force.reachable), (SandboxPart::On, None));
+    assert!(in_force.network.is_refused() && matches!(in_force.files, SandboxPart::Off(_)));
 }

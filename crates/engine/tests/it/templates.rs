@@ -4,19 +4,19 @@ use std::sync::mpsc::{self, Receiver};
 
 use engine::supervisor::process_table::{self, Process};
 use engine::supervisor::{
-    Exit, Handle, InForce, Limits, MarkedProcess, Report, Role, Sandbox, ShimProgram, Stdin, Supervisor,
-    find_marked,
+    ChildReport, Handle, InForce, Limits, MarkedProcess, ProcessExit, ProcessRole, Sandbox, ShimProgram,
+    Stdin, Supervisor, find_marked,
 };
 use testkit::process::signal;
 use testkit::{PATIENCE, Signal, eventually};
 
 use crate::world::{PROGRAM, fresh_token, script};
 
-fn start(token: &str, text: &str) -> (Handle, Receiver<Report>) {
+fn start(token: &str, text: &str) -> (Handle, Receiver<ChildReport>) {
     start_with(Sandbox::default(), token, text)
 }
 
-fn start_with(sandbox: Sandbox, token: &str, text: &str) -> (Handle, Receiver<Report>) {
+fn start_with(sandbox: Sandbox, token: &str, text: &str) -> (Handle, Receiver<ChildReport>) {
     let shim = ShimProgram {
         program: PROGRAM.into(),
         args: vec!["shim".into()],
@@ -49,17 +49,17 @@ fn children_with(word: &str) -> Vec<Process> {
 
 fn template() -> Process {
     let mut found = marked();
-    found.retain(|found| found.role == Role::Template);
+    found.retain(|found| found.role == ProcessRole::Template);
     let [template] = &found[..] else { panic!("there is one template: {found:?}") };
     template.process
 }
 
 #[track_caller]
-fn exits_with(code: i32, (handle, reports): (Handle, Receiver<Report>)) {
+fn exits_with(code: i32, (handle, reports): (Handle, Receiver<ChildReport>)) {
     handle.write(b"go on\n");
     let exit = std::iter::from_fn(|| reports.recv_timeout(PATIENCE).ok())
-        .find_map(|report| if let Report::Exited(exit) = report { Some(exit) } else { None });
-    assert_eq!(exit, Some(Exit::Code(code)));
+        .find_map(|report| if let ChildReport::Exited(exit) = report { Some(exit) } else { None });
+    assert_eq!(exit, Some(ProcessExit::Code(code)));
     handle.join();
 }
 
@@ -68,11 +68,11 @@ fn a_copy_is_a_child_of_its_owner_in_its_own_session_with_its_own_mark() {
     let tokens: Vec<String> = (0..4).map(|_| fresh_token()).collect();
     let runs: Vec<_> = tokens.iter().map(|token| start(token, "read line; exit 5")).collect();
     for (token, (handle, reports)) in tokens.iter().zip(&runs) {
-        assert!(matches!(reports.recv_timeout(PATIENCE), Ok(Report::Started { .. })));
+        assert!(matches!(reports.recv_timeout(PATIENCE), Ok(ChildReport::Started { .. })));
         let shim = process_table::read(handle.shim_pid()).unwrap();
         assert_eq!((shim.parent, shim.session), (std::process::id(), shim.pid));
         let own = marked().into_iter().find(|found| found.process.pid == shim.pid).unwrap();
-        assert_eq!((own.role, &own.marker), (Role::Shim, &crate::world::marker(token)));
+        assert_eq!((own.role, &own.marker), (ProcessRole::Shim, &crate::world::marker(token)));
         // Those who may not read its environment read its arguments.
         let word = format!("WRIT_SHIM={}", own.marker);
         assert!(children_with(&word).iter().any(|found| found.pid == shim.pid));
@@ -98,13 +98,13 @@ fn a_template_that_was_killed_costs_nothing_but_another_one() {
 }
 
 /// What is in force for an executor, and what it prints about the places that are hidden from everybody.
-fn confined((handle, reports): (Handle, Receiver<Report>)) -> (InForce, String) {
+fn confined((handle, reports): (Handle, Receiver<ChildReport>)) -> (InForce, String) {
     handle.write(b"go on\n");
     let (mut in_force, mut said) = (None, Vec::new());
     for report in std::iter::from_fn(|| reports.recv_timeout(PATIENCE).ok()) {
         match report {
-            Report::Started { in_force: told, .. } => in_force = Some(told),
-            Report::Stdout(bytes) => said.extend(bytes),
+            ChildReport::Started { in_force: told, .. } => in_force = Some(told),
+            ChildReport::Stdout(bytes) => said.extend(bytes),
             _ => {}
         }
     }

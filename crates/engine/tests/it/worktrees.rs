@@ -16,7 +16,9 @@ use contract::domain::time::Timestamp;
 use contract::domain::worktree::{MergeConflict, Standing};
 use engine::git::{Git, Runner};
 use engine::supervisor::ShimProgram;
-use engine::worktree::{Author, Candidate, Fault, Landing, Order, Trial, Worktree, Worktrees};
+use engine::worktree::{
+    Author, CloneOrder, Landing, MergeCandidate, Trial, Worktree, WorktreeError, Worktrees,
+};
 use testkit::{Scratch, SeededIds};
 
 use crate::world::PROGRAM;
@@ -93,10 +95,10 @@ impl Bench {
         Runner { launcher: &self.shim, environment: &self.environment, mark }
     }
 
-    fn try_open(&mut self, name: &str, ports: u16) -> Result<Worktree, Fault> {
+    fn try_open(&mut self, name: &str, ports: u16) -> Result<Worktree, WorktreeError> {
         let task: TaskId = mint(&mut self.ids, NOW);
         let workspace = self.path("work");
-        let order = Order { run: &self.run, task: &task, name, workspace: &workspace, ports, at: NOW };
+        let order = CloneOrder { run: &self.run, task: &task, name, workspace: &workspace, ports, at: NOW };
         self.clones.open(&self.runner(), &order).map(|(clone, _)| clone)
     }
 
@@ -104,7 +106,7 @@ impl Bench {
         self.try_open(name, 0).unwrap()
     }
 
-    fn bring(&self, clone: &Worktree) -> Result<Candidate, Box<MergeConflict>> {
+    fn bring(&self, clone: &Worktree) -> Result<MergeCandidate, Box<MergeConflict>> {
         let message = format!("Work\n\nWrit-Run: {}\nWrit-Task: {}\n", self.run, clone.record.name);
         let author = Author { name: "shell", message: &message };
         match clone.bring_together(&self.runner(), &author).unwrap() {
@@ -118,11 +120,11 @@ impl Bench {
         self.put(clone, &candidate)
     }
 
-    fn put(&self, clone: &mut Worktree, candidate: &Candidate) -> Landing {
+    fn put(&self, clone: &mut Worktree, candidate: &MergeCandidate) -> Landing {
         self.try_put(clone, candidate).unwrap()
     }
 
-    fn try_put(&self, clone: &mut Worktree, candidate: &Candidate) -> Result<Landing, Fault> {
+    fn try_put(&self, clone: &mut Worktree, candidate: &MergeCandidate) -> Result<Landing, WorktreeError> {
         match self.clones.prepare(&self.runner(), clone, candidate)? {
             Some(prepared) => prepared.land(clone),
             None => Ok(Landing::Moved),
@@ -400,14 +402,15 @@ fn what_cannot_be_cloned_or_merged_is_refused_with_the_reason() {
     for (workspace, expected) in [(below, "must be the top directory"), (outside, "is not a git repository")]
     {
         let order =
-            Order { run: &bench.run, task: &task, name: "z", workspace: &workspace, ports: 0, at: NOW };
+            CloneOrder { run: &bench.run, task: &task, name: "z", workspace: &workspace, ports: 0, at: NOW };
         let fault = bench.clones.open(&bench.runner(), &order).unwrap_err().to_string();
         assert!(fault.contains(expected), "{fault}");
     }
     let inside = Worktrees::at(bench.path("work/clones"));
     let workspace = bench.path("work");
-    let order = Order { run: &bench.run, task: &task, name: "z", workspace: &workspace, ports: 0, at: NOW };
-    assert!(matches!(inside.open(&bench.runner(), &order), Err(Fault::Inside)));
+    let order =
+        CloneOrder { run: &bench.run, task: &task, name: "z", workspace: &workspace, ports: 0, at: NOW };
+    assert!(matches!(inside.open(&bench.runner(), &order), Err(WorktreeError::Inside)));
 }
 
 /// A task that adds what a person has and git ignores, in each way.
@@ -521,7 +524,7 @@ fn a_clone_that_was_moved_aside_is_neither_merged_nor_removed() {
     let author = Author { name: "shell", message: "Work" };
     for clone in [&linked, &cloned] {
         assert!(matches!(clone.standing(&bench.runner()), Standing::Unknown { .. }));
-        assert!(matches!(clone.bring_together(&bench.runner(), &author), Err(Fault::Damaged(_))));
+        assert!(matches!(clone.bring_together(&bench.runner(), &author), Err(WorktreeError::Damaged(_))));
         assert!(!bench.clones.remove(&bench.runner(), clone).unwrap());
     }
 }
@@ -620,7 +623,7 @@ fn what_fails_before_a_file_is_changed_is_no_conflict_and_leaves_nothing_behind(
     bench.edit(&other, "other", "two\n");
     let candidate = bench.bring(&other).unwrap();
     bench.write("work/.git/index.lock", "");
-    assert!(matches!(bench.try_put(&mut other, &candidate), Err(Fault::IndexLocked(_))));
+    assert!(matches!(bench.try_put(&mut other, &candidate), Err(WorktreeError::IndexLocked(_))));
     assert_eq!(
         (bench.read("work/other"), bench.read("work/.git/index.lock")),
         ("other\n".into(), String::new())
@@ -751,7 +754,7 @@ fn a_clone_that_is_being_made_holds_up_nobody() {
         let runner = Runner { launcher: &shim, environment: &environment, mark };
         let task: TaskId = mint(&mut SeededIds::new(10), NOW);
         let order =
-            Order { run: &run, task: &task, name: "first", workspace: &workspace, ports: 10, at: NOW };
+            CloneOrder { run: &run, task: &task, name: "first", workspace: &workspace, ports: 10, at: NOW };
         clones.open(&runner, &order).map(|(clone, _)| clone.record.ports)
     });
     testkit::eventually("a clone is being made", || there.exists());

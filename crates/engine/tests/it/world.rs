@@ -8,7 +8,7 @@ use contract::domain::confinement::Namespace;
 use contract::domain::id::Id;
 use engine::supervisor::process_table::{self, Process};
 use engine::supervisor::{
-    self, Handle, LaunchSpec, Marker, NamespaceInForce, Report, ShimProgram, Supervisor,
+    self, ChildReport, Handle, LaunchSpec, Marker, NamespaceInForce, ShimProgram, Supervisor,
 };
 use testkit::PATIENCE;
 
@@ -28,8 +28,10 @@ pub(crate) fn supervisors(namespace: Namespace) -> usize {
 /// What this machine makes of the wish.
 pub(crate) fn in_force(namespace: Namespace) -> NamespaceInForce {
     let run = Run::start_with(namespace, "exit");
-    let Ok(Report::Started { in_force, .. }) = run.reports.recv_timeout(PATIENCE) else { panic!("no start") };
-    assert!(matches!(run.finish().ends[..], [Report::Exited(_), Report::Gone(_)]));
+    let Ok(ChildReport::Started { in_force, .. }) = run.reports.recv_timeout(PATIENCE) else {
+        panic!("no start")
+    };
+    assert!(matches!(run.finish().ends[..], [ChildReport::Exited(_), ChildReport::Gone(_)]));
     in_force.namespace
 }
 
@@ -74,7 +76,7 @@ pub(crate) fn script(token: &str, text: &str) -> LaunchSpec {
 pub(crate) struct Run {
     pub(crate) token: String,
     pub(crate) handle: Handle,
-    pub(crate) reports: Receiver<Report>,
+    pub(crate) reports: Receiver<ChildReport>,
 }
 
 impl Run {
@@ -101,8 +103,8 @@ impl Run {
         let mut seen = Vec::new();
         loop {
             match self.reports.recv_timeout(PATIENCE).unwrap() {
-                Report::Stdout(bytes) => seen.extend(bytes),
-                Report::Started { .. } => {}
+                ChildReport::Stdout(bytes) => seen.extend(bytes),
+                ChildReport::Started { .. } => {}
                 other => panic!("waiting for {line:?}: {other:?}"),
             }
             if String::from_utf8_lossy(&seen).lines().any(|seen| seen == line) {
@@ -117,12 +119,12 @@ impl Run {
         loop {
             let report = self.reports.recv_timeout(PATIENCE).expect("a last report");
             match report {
-                Report::Stdout(bytes) => outcome.stdout.extend(bytes),
-                Report::Stderr(bytes) => outcome.stderr.extend(bytes),
-                Report::Started { .. } => {}
-                Report::Visited(_) => {}
-                Report::Exceeded(_) | Report::Exited(_) => outcome.ends.push(report),
-                Report::Gone(_) | Report::Fault(_) | Report::Lost(_) => {
+                ChildReport::Stdout(bytes) => outcome.stdout.extend(bytes),
+                ChildReport::Stderr(bytes) => outcome.stderr.extend(bytes),
+                ChildReport::Started { .. } => {}
+                ChildReport::Visited(_) => {}
+                ChildReport::Exceeded(_) | ChildReport::Exited(_) => outcome.ends.push(report),
+                ChildReport::Gone(_) | ChildReport::Fault(_) | ChildReport::Lost(_) => {
                     outcome.ends.push(report);
                     break;
                 }
@@ -144,7 +146,7 @@ pub(crate) struct Outcome {
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
     /// `Exited`, and the last report.
-    pub(crate) ends: Vec<Report>,
+    pub(crate) ends: Vec<ChildReport>,
 }
 
 impl Outcome {

@@ -8,27 +8,27 @@ use contract::domain::money::MicroUsd;
 use contract::domain::report::CostReport;
 
 use super::delegated_costs::{plus, reported};
-use super::node::Node;
+use super::node::SessionTask;
 
 /// The cost of a TASK with all runs that it started; `None` if unknown.
-pub(super) fn whole_cost(node: &Node<'_>) -> Option<MicroUsd> {
+pub(super) fn whole_cost(node: &SessionTask<'_>) -> Option<MicroUsd> {
     node.works().map(|work| plus(reported(work.attempts), work.delegated.all)).fold(None, plus)
 }
 
 /// The part of it that no other TASK of the session has: the costs of all TASKs are what the session cost.
-fn cost(node: &Node<'_>) -> Option<MicroUsd> {
+fn cost(node: &SessionTask<'_>) -> Option<MicroUsd> {
     node.works().map(|work| plus(reported(work.attempts), work.delegated.outside)).fold(None, plus)
 }
 
 /// The cost of all TASKs together; `None` if unknown.
-pub(super) fn total(nodes: &[Node<'_>]) -> Option<MicroUsd> {
+pub(super) fn total(nodes: &[SessionTask<'_>]) -> Option<MicroUsd> {
     nodes.iter().map(cost).fold(None, plus)
 }
 
 /// All costs together, those of each provider and agent, and what executors estimated.
-pub(super) fn costs(nodes: &[Node<'_>]) -> CostSummary {
+pub(super) fn costs(nodes: &[SessionTask<'_>]) -> CostSummary {
     let (mut by_provider, mut by_agent) = (Sums::new(), Sums::new());
-    for work in nodes.iter().flat_map(Node::works) {
+    for work in nodes.iter().flat_map(SessionTask::works) {
         let own = work.attempts.iter().map(|attempt| (work.used(attempt).0, reported([attempt])));
         // The models of the runs it started are unknown.
         let started = (work.last_used().0, work.delegated.outside);
@@ -62,8 +62,8 @@ fn dollars(sums: Sums) -> BTreeMap<String, f64> {
 }
 
 /// What executors said about the costs of their attempts.
-fn reports<'n>(nodes: &'n [Node<'_>]) -> impl Iterator<Item = &'n CostReport> {
-    let attempts = nodes.iter().flat_map(Node::works).flat_map(|work| work.attempts);
+fn reports<'n>(nodes: &'n [SessionTask<'_>]) -> impl Iterator<Item = &'n CostReport> {
+    let attempts = nodes.iter().flat_map(SessionTask::works).flat_map(|work| work.attempts);
     attempts.filter_map(|attempt: &Attempt| attempt.outcome.as_ref()?.report.as_ref()?.cost.as_ref())
 }
 

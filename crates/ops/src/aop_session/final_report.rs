@@ -15,16 +15,16 @@ use contract::json::Value;
 use super::costs::{costs, total, whole_cost};
 use super::delegated_costs::DelegatedCosts;
 use super::graph::graph;
-use super::node::{Node, nodes};
+use super::node::{SessionTask, nodes};
 use super::session_status::{status, word};
-use super::{Whole, trail};
+use super::{WholeSession, trail};
 use crate::aop_event::AopEvent;
 use crate::context::Context;
 use crate::error::Result;
 use crate::run::task_end;
 
 /// The report of a session as it is now.
-pub(crate) fn of(whole: &Whole) -> SessionFinalReport {
+pub(crate) fn of(whole: &WholeSession) -> SessionFinalReport {
     let runs: Vec<(&Run, &[(Task, Vec<Attempt>)])> =
         whole.runs.iter().map(|(run, tasks)| (run, tasks.as_slice())).collect();
     of_runs(&runs, &whole.delegated)
@@ -61,7 +61,7 @@ pub fn event(
 /// The same of runs with their tasks, oldest first.
 fn of_runs(runs: &[(&Run, &[(Task, Vec<Attempt>)])], delegated: &DelegatedCosts) -> SessionFinalReport {
     let nodes = nodes(runs, delegated);
-    let ended: Vec<FinalSignal> = nodes.iter().filter_map(Node::signal).collect();
+    let ended: Vec<FinalSignal> = nodes.iter().filter_map(SessionTask::signal).collect();
     let outcomes: Vec<TaskOutcome> = nodes.iter().map(outcome).collect();
     SessionFinalReport {
         session_status: Some(status(nodes.len(), &ended)),
@@ -74,7 +74,7 @@ fn of_runs(runs: &[(&Run, &[(Task, Vec<Attempt>)])], delegated: &DelegatedCosts)
     }
 }
 
-fn outcome(node: &Node<'_>) -> TaskOutcome {
+fn outcome(node: &SessionTask<'_>) -> TaskOutcome {
     let newest = &node.newest;
     let has_ended = !matches!(newest.task.status, Status::Todo | Status::InProgress);
     TaskOutcome {
@@ -90,7 +90,7 @@ fn outcome(node: &Node<'_>) -> TaskOutcome {
     }
 }
 
-fn millis(node: &Node<'_>) -> u128 {
+fn millis(node: &SessionTask<'_>) -> u128 {
     let attempts = node.works().flat_map(|work| work.attempts);
     attempts.filter_map(|it| Some(it.ended_at?.since(it.started_at).as_millis())).sum()
 }
@@ -100,7 +100,7 @@ fn seconds(millis: u128) -> f64 {
     millis as f64 / 1000.0
 }
 
-fn totals(nodes: &[Node<'_>], outcomes: &[TaskOutcome]) -> Totals {
+fn totals(nodes: &[SessionTask<'_>], outcomes: &[TaskOutcome]) -> Totals {
     let count =
         |wanted: ReportedState| outcomes.iter().filter(|outcome| outcome.state == wanted).count() as u64;
     let mut agents: Vec<String> =

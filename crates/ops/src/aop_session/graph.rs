@@ -6,10 +6,10 @@ use contract::aop::event::{DelegationEdge, DelegationGraph, DelegationNode, Edge
 use contract::domain::limits;
 use contract::domain::task::TaskId;
 
-use super::node::Node;
+use super::node::SessionTask;
 
 /// Who delegated what to whom, and what waits for what.
-pub(super) fn graph(nodes: &[Node<'_>]) -> DelegationGraph {
+pub(super) fn graph(nodes: &[SessionTask<'_>]) -> DelegationGraph {
     let names: BTreeMap<&TaskId, &str> =
         nodes.iter().map(|node| (&node.newest.task.id, node.task_id())).collect();
     let listed = nodes.iter().take(limits::RUN_TASKS_LISTED_MAX);
@@ -45,7 +45,7 @@ pub(super) fn graph(nodes: &[Node<'_>]) -> DelegationGraph {
 }
 
 /// How many TASKs are above it, counted from 1, or how deep its run is.
-fn depth(nodes: &[Node<'_>], node: &Node<'_>) -> u64 {
+fn depth(nodes: &[SessionTask<'_>], node: &SessionTask<'_>) -> u64 {
     let (mut at, mut depth) = (node, 1);
     while let Some(parent) = at.parent.as_ref()
         && let Some(up) = nodes.iter().find(|known| known.task_id() == parent)

@@ -29,12 +29,12 @@ pub struct Request {}
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub count: usize,
-    pub sessions: Vec<Brief>,
+    pub sessions: Vec<SessionBrief>,
 }
 
 /// One session in a few words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Brief {
+pub struct SessionBrief {
     pub session_id: String,
     /// How many of the newest runs of all sessions are its own.
     pub runs: usize,
@@ -44,11 +44,11 @@ pub struct Brief {
 
 /// Of the newest runs of all sessions.
 pub fn list(cx: &mut Context, _: &Request) -> Result<Answer> {
-    let mut sessions: Vec<Brief> = Vec::new();
+    let mut sessions: Vec<SessionBrief> = Vec::new();
     for (session_id, run, at) in cx.store.read()?.newest_of_sessions(limits::SESSION_RUNS_MAX)? {
         match sessions.iter_mut().find(|known| known.session_id == session_id) {
             Some(known) => known.runs += 1,
-            None => sessions.push(Brief {
+            None => sessions.push(SessionBrief {
                 session_id,
                 runs: 1,
                 newest_run: RunId::parse(&run).expect("BUG: the store has only ids that it minted"),

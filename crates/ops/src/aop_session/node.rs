@@ -13,16 +13,16 @@ use crate::run::show::message_of;
 use crate::run::task_end;
 
 /// A TASK of a session. One that was submitted more than once was worked on more than once.
-pub(super) struct Node<'w> {
-    pub(super) newest: Work<'w>,
+pub(super) struct SessionTask<'w> {
+    pub(super) newest: TaskRun<'w>,
     /// Oldest first.
-    earlier: Vec<Work<'w>>,
+    earlier: Vec<TaskRun<'w>>,
     /// The TASK that delegated it: the one it names, or else the one that started its run.
     pub(super) parent: Option<String>,
 }
 
 /// One task of a run, and the TASK that it was made from.
-pub(super) struct Work<'w> {
+pub(super) struct TaskRun<'w> {
     pub(super) message: Message,
     pub(super) task: &'w Task,
     pub(super) attempts: &'w [Attempt],
@@ -34,20 +34,20 @@ pub(super) struct Work<'w> {
 pub(super) fn nodes<'w>(
     runs: &[(&'w Run, &'w [(Task, Vec<Attempt>)])],
     delegated: &DelegatedCosts,
-) -> Vec<Node<'w>> {
-    let mut nodes: Vec<Node<'w>> = Vec::new();
+) -> Vec<SessionTask<'w>> {
+    let mut nodes: Vec<SessionTask<'w>> = Vec::new();
     for (run, tasks) in runs {
         for (task, attempts) in *tasks {
             let message = message_of(task).cloned().and_then(|it| serde_json::from_value::<Message>(it).ok());
             let Some(message) = message else { continue };
             let delegated = delegated.get(&task.id).copied().unwrap_or_default();
-            let work = Work { message, task, attempts, run, delegated };
+            let work = TaskRun { message, task, attempts, run, delegated };
             match nodes.iter_mut().find(|known| known.task_id() == work.message.task.task_id) {
                 Some(known) => {
                     let before = std::mem::replace(&mut known.newest, work);
                     known.earlier.push(before);
                 }
-                None => nodes.push(Node { newest: work, earlier: Vec::new(), parent: None }),
+                None => nodes.push(SessionTask { newest: work, earlier: Vec::new(), parent: None }),
             }
         }
     }
@@ -61,13 +61,13 @@ pub(super) fn nodes<'w>(
     nodes
 }
 
-impl<'w> Node<'w> {
+impl<'w> SessionTask<'w> {
     pub(super) fn task_id(&self) -> &str {
         &self.newest.message.task.task_id
     }
 
     /// All work on it, oldest first.
-    pub(super) fn works(&self) -> impl Iterator<Item = &Work<'w>> {
+    pub(super) fn works(&self) -> impl Iterator<Item = &TaskRun<'w>> {
         self.earlier.iter().chain([&self.newest])
     }
 
@@ -80,7 +80,7 @@ impl<'w> Node<'w> {
     }
 }
 
-impl Work<'_> {
+impl TaskRun<'_> {
     fn parent(&self, names: &BTreeMap<TaskId, String>) -> Option<String> {
         let starter = || self.run.asked.parent_task.as_ref().and_then(|id| names.get(id)).cloned();
         let named = self.message.task.parent_task_id.clone();

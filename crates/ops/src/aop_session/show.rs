@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{final_report, session_status};
 use crate::context::Context;
 use crate::error::Result;
-use crate::run::list::Brief;
+use crate::run::list::RunBrief;
 use crate::verb::{Function, Surface, Verb};
 
 pub struct Show;
@@ -36,7 +36,7 @@ pub struct Answer {
     /// `IN_PROGRESS` until all have ended, then `SUCCESS`, `PARTIAL_SUCCESS` or `FAILURE`.
     pub final_signal: String,
     /// Oldest first.
-    pub runs: Vec<Brief>,
+    pub runs: Vec<RunBrief>,
     /// Nodes and edges, as in the final report.
     pub delegation_graph: Value,
     /// The newest work on each TASK.
@@ -48,7 +48,7 @@ pub fn show(cx: &mut Context, request: &Request) -> Result<Answer> {
     let report = final_report::of(&whole);
     let mut runs = Vec::new();
     for (run, _) in &whole.runs {
-        runs.push(Brief { state: crate::run::shown_state(cx, run), ..Brief::from(run) });
+        runs.push(RunBrief { state: crate::run::shown_state(cx, run), ..RunBrief::from(run) });
     }
     let graph: DelegationGraph = report.delegation_graph.unwrap_or_default();
     let signal = report.session_status.map(|status| session_status::word(&status).to_owned());

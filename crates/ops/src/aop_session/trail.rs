@@ -1,6 +1,6 @@
 //! The audit records of a session, derived from the log.
 
-use contract::aop::audit::trail::{AuditedEvent, Source};
+use contract::aop::audit::trail::{AuditedEvent, TrailEvent};
 use contract::aop::audit::{Record, Trail};
 use contract::aop::event::{AuditTrail, Event as AopMessage, EventKind};
 use contract::aop::task::Task as Message;
@@ -11,7 +11,7 @@ use contract::domain::run::{Run, RunId};
 use contract::domain::task::{Task, TaskId};
 use contract::domain::time::Timestamp;
 use contract::json::Value;
-use store::{Event, EventFilter, Stream};
+use store::{EventFilter, LoggedEvent, Stream};
 
 use crate::aop_event::task_id_of;
 use crate::context::Context;
@@ -60,7 +60,7 @@ impl Follower {
         self.unread
     }
 
-    fn each(&mut self, cx: &mut Context, mut follow: impl FnMut(&mut Trail, &Source)) -> Result<()> {
+    fn each(&mut self, cx: &mut Context, mut follow: impl FnMut(&mut Trail, &TrailEvent)) -> Result<()> {
         let kinds = [
             Change::ATTEMPT_STARTED,
             Change::ATTEMPT_ENDED,
@@ -100,7 +100,7 @@ impl Follower {
 }
 
 /// `None` if an audit trail does not have it.
-fn source(event: Event) -> Option<serde_json::Result<Source>> {
+fn source(event: LoggedEvent) -> Option<serde_json::Result<TrailEvent>> {
     let record = event.record;
     let what = if record.is_change {
         serde_json::from_value(record.payload).map(AuditedEvent::Change)
@@ -117,7 +117,7 @@ fn source(event: Event) -> Option<serde_json::Result<Source>> {
         event.map(|event| AuditedEvent::Aop { task, event: Box::new(event), failed })
     };
     let (event_id, at) = (record.event_id, Timestamp::from_millis(record.at));
-    Some(what.map(|what| Source { event_id, at, what }))
+    Some(what.map(|what| TrailEvent { event_id, at, what }))
 }
 
 /// The runs of a session, oldest first.

@@ -16,7 +16,7 @@ use super::packet::packet;
 use crate::context::{Context, Session};
 use crate::crew::denial::denied;
 use crate::crew::ledger_state::{LedgerState, reference};
-use crate::crew::packet::{Draft, IssuedPacket, issue_packet};
+use crate::crew::packet::{AssignmentDraft, IssuedPacket, issue_packet};
 use crate::crew::ready::{nothing_ready, ready};
 use crate::crew::token;
 use crate::error::Result;
@@ -145,7 +145,7 @@ fn issue_task(
         let mut packet = packet(work.tx, &state, name, request)?;
         packet["generated_at"] = json!(work.now.at);
         let share = share(state.task(name)?, request);
-        let draft = Draft { reference: name.clone(), packet, owner, share };
+        let draft = AssignmentDraft { reference: name.clone(), packet, owner, share };
         let issued = issue_packet(work, &mut state, view, draft)?;
         settled(work.tx, &state, work.now, view)?;
         answer(&state, name, issued)

@@ -14,7 +14,7 @@ use crate::crew::denial::refused;
 use crate::crew::meanwhile;
 use crate::crew::paths::resolve;
 use crate::error::Result;
-use crate::host::{HostView, Watched};
+use crate::host::{HostView, WatchedScopes};
 use crate::record::EventWriter;
 
 /// Takes the snapshot of an open assignment that has none: its scope is locked, and the worker does not have the packet
@@ -58,7 +58,7 @@ pub(crate) fn watch_name(token: i64) -> String {
 }
 
 /// The workspace of an open assignment without a snapshot, what is watched there, and the oldest grant around it.
-fn missing(cx: &mut Context, token: i64) -> Result<Option<(String, Watched, i64)>> {
+fn missing(cx: &mut Context, token: i64) -> Result<Option<(String, WatchedScopes, i64)>> {
     let found = {
         let tx = cx.store.read()?;
         let open = tx.assignment(token)?.filter(|open| open.snapshot.is_none() && open.ended.is_none());
@@ -79,13 +79,13 @@ pub(crate) fn watched(
     root: &str,
     scopes: Vec<Scope>,
     assignment: &AssignmentRow,
-) -> Result<Watched> {
+) -> Result<WatchedScopes> {
     let forbidden = assignment.packet["task"]["forbidden_scope"].as_array().into_iter().flatten();
     let forbidden: Vec<String> = forbidden.filter_map(|path| path.as_str().map(str::to_owned)).collect();
     let texts: Vec<&str> = forbidden.iter().map(String::as_str).collect();
     let links = if texts.is_empty() { Links::new() } else { cx.host().links(root, &texts) };
     let task = crate::task::required(&cx.store.read()?, assignment.task_id.as_str())?;
-    Ok(Watched {
+    Ok(WatchedScopes {
         scopes,
         forbidden: resolve(&links, root, &forbidden)?,
         scratch: task.part.map(|part| part.spec.scratch).unwrap_or_default(),

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 /// Where every stream of the log ended at one moment. Kept elsewhere, it makes removed events visible.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Tip {
+pub struct LogTip {
     pub events: i64,
-    pub streams: BTreeMap<String, Head>,
+    pub streams: BTreeMap<String, StreamHead>,
     /// Of everything above.
     pub digest: String,
 }
@@ -18,28 +18,30 @@ pub struct Tip {
 /// The last event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Head {
+pub struct StreamHead {
     pub seq: i64,
     pub hash: String,
 }
 
-impl From<store::Tip> for Tip {
+impl From<store::Tip> for LogTip {
     fn from(tip: store::Tip) -> Self {
-        let head = |(name, head): (String, store::Head)| (name, Head { seq: head.seq, hash: head.hash });
+        let head =
+            |(name, head): (String, store::Head)| (name, StreamHead { seq: head.seq, hash: head.hash });
         Self { events: tip.events, streams: tip.streams.into_iter().map(head).collect(), digest: tip.digest }
     }
 }
 
-impl From<Tip> for store::Tip {
-    fn from(tip: Tip) -> Self {
-        let head = |(name, head): (String, Head)| (name, store::Head { seq: head.seq, hash: head.hash });
+impl From<LogTip> for store::Tip {
+    fn from(tip: LogTip) -> Self {
+        let head =
+            |(name, head): (String, StreamHead)| (name, store::Head { seq: head.seq, hash: head.hash });
         Self { events: tip.events, streams: tip.streams.into_iter().map(head).collect(), digest: tip.digest }
     }
 }
 
 /// What a check of the whole log found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Verification {
+pub struct LogVerification {
     pub events: i64,
     pub streams: usize,
     /// What is wrong with the file itself.
@@ -48,9 +50,9 @@ pub struct Verification {
     #[serde(default)]
     pub schema: Vec<String>,
     /// Events that were changed.
-    pub integrity: Vec<Fault>,
+    pub integrity: Vec<AuditFault>,
     /// Events that are missing.
-    pub completeness: Vec<Fault>,
+    pub completeness: Vec<AuditFault>,
     /// Rows beside the log that do not match the seal, and a fencing counter that is behind.
     #[serde(default)]
     pub tables: Vec<String>,
@@ -62,7 +64,7 @@ pub struct Verification {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Fault {
+pub struct AuditFault {
     pub stream: String,
     pub seq: i64,
     /// Where the fault is in one event.
@@ -71,7 +73,7 @@ pub struct Fault {
     pub message: String,
 }
 
-impl Verification {
+impl LogVerification {
     pub fn is_clean(&self) -> bool {
         let named = [&self.damage, &self.schema, &self.tables];
         let log = [&self.integrity, &self.completeness];
@@ -79,11 +81,11 @@ impl Verification {
     }
 }
 
-impl From<store::Verification> for Verification {
+impl From<store::Verification> for LogVerification {
     fn from(found: store::Verification) -> Self {
-        let fault = |fault: store::Fault| {
-            let store::Fault { stream, seq, event_id, message } = fault;
-            Fault { stream, seq, event_id, message }
+        let fault = |fault: store::StoreFault| {
+            let store::StoreFault { stream, seq, event_id, message } = fault;
+            AuditFault { stream, seq, event_id, message }
         };
         Self {
             events: found.events,

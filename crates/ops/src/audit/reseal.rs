@@ -9,11 +9,11 @@ use contract::domain::priority::Priority;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use store::{Depth, Tx};
+use store::{AuditDepth, Tx};
 
-use super::report::Verification;
+use super::report::LogVerification;
 use crate::context::{Context, Session};
-use crate::decision::{Decider, Decision};
+use crate::decision::{Decider, PersonDecision};
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::record::{About, EventBody, stream_of};
@@ -45,7 +45,7 @@ pub struct Answer {
     /// False if the seal already matched; then no decision was needed.
     pub resealed: bool,
     /// What was found before.
-    pub before: Verification,
+    pub before: LogVerification,
 }
 
 /// Damage to the file and to the log stays visible: the seal covers what is beside the log.
@@ -82,9 +82,13 @@ pub fn reseal(cx: &mut Context, session: &Session, request: &Request) -> Result<
 }
 
 /// What a person is shown, if there is something to seal.
-fn ask(cx: &mut Context, session: &Session, made_key: &Cell<bool>) -> Result<(Found, Option<Decision>)> {
+fn ask(
+    cx: &mut Context,
+    session: &Session,
+    made_key: &Cell<bool>,
+) -> Result<(SealCheck, Option<PersonDecision>)> {
     cx.store.forget_key();
-    let found = Found::in_store(&cx.store.read()?)?;
+    let found = SealCheck::in_store(&cx.store.read()?)?;
     if found.verified.seal_not_checked.is_none() && found.verified.tables.is_empty() {
         return Ok((found, None));
     }
@@ -94,22 +98,22 @@ fn ask(cx: &mut Context, session: &Session, made_key: &Cell<bool>) -> Result<(Fo
     Ok((found, Some(decision)))
 }
 
-struct Found {
-    verified: Verification,
+struct SealCheck {
+    verified: LogVerification,
     /// The digest of what the seal covers, where the seal itself cannot show that it changes.
     contents: Option<String>,
 }
 
-impl Found {
+impl SealCheck {
     fn in_store(tx: &Tx<'_>) -> Result<Self> {
-        let verified = Verification::from(tx.verify_to(None, Depth::Full)?);
+        let verified = LogVerification::from(tx.verify_to(None, AuditDepth::Full)?);
         let contents = verified.seal_not_checked.as_ref().map(|_| tx.sealed_contents()).transpose()?;
         Ok(Self { verified, contents })
     }
 
     /// The same in the transaction that seals. It has a key in any case, but one that was just made shows nothing.
     fn again(&self, tx: &Tx<'_>) -> Result<Self> {
-        let mut verified = Verification::from(tx.verify_to(None, Depth::Full)?);
+        let mut verified = LogVerification::from(tx.verify_to(None, AuditDepth::Full)?);
         if self.contents.is_none() {
             return Ok(Self { verified, contents: None });
         }
@@ -123,7 +127,7 @@ impl Found {
     }
 }
 
-fn question(found: &Verification, contents: Option<&str>) -> String {
+fn question(found: &LogVerification, contents: Option<&str>) -> String {
     let mut text = "The seal shows that nothing but writ changed the tables. ".to_owned();
     match &found.seal_not_checked {
         Some(why) => text.push_str(&format!("It was not checked: {why}.\n")),

@@ -3,9 +3,9 @@
 use contract::domain::code::ErrorCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::Depth;
+use store::AuditDepth;
 
-use super::report::{Tip, Verification};
+use super::report::{LogTip, LogVerification};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::verb::{Function, Surface, Verb};
@@ -27,7 +27,7 @@ impl Verb for Verify {
 pub struct Request {
     /// An earlier answer of `audit.tip`: also find what was removed since.
     #[serde(default)]
-    pub tip: Option<Tip>,
+    pub tip: Option<LogTip>,
     /// Only the chain of the log: neither the file, the schema nor the tables.
     #[serde(default)]
     pub quick: bool,
@@ -35,7 +35,7 @@ pub struct Request {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
-    pub verification: Verification,
+    pub verification: LogVerification,
     /// Whether the tables were rebuilt from the log and compared.
     pub replayed: bool,
     /// Why they could not be, if they could not.
@@ -57,9 +57,9 @@ pub fn verify(cx: &mut Context, request: &Request) -> Result<Answer> {
     if earlier.as_ref().is_some_and(|tip| !tip.is_genuine()) {
         return Err(Error::new(ErrorCode::InvalidInput, "the tip's digest does not match its contents"));
     }
-    let depth = if request.quick { Depth::Chain } else { Depth::Full };
-    let mut verification = Verification::from(super::verify_to(cx, earlier.as_ref(), depth)?);
-    if depth == Depth::Full && verification.damage.is_empty() {
+    let depth = if request.quick { AuditDepth::Chain } else { AuditDepth::Full };
+    let mut verification = LogVerification::from(super::verify_to(cx, earlier.as_ref(), depth)?);
+    if depth == AuditDepth::Full && verification.damage.is_empty() {
         verification.damage = cx.store.verify_words()?;
     }
     // The tables of a damaged file cannot be compared with anything.

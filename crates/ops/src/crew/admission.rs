@@ -23,7 +23,7 @@ use crate::record::EventWriter;
 
 /// What a task was granted.
 #[derive(Debug, Default)]
-pub(crate) struct Admission {
+pub(crate) struct TaskGrants {
     /// The token of the grant; `None` if nothing had to be granted.
     pub(crate) token: Option<i64>,
     pub(crate) reserved: Option<Amount>,
@@ -100,9 +100,9 @@ pub(crate) struct AdmissionRequest<'a> {
 pub(crate) fn admit(
     work: &mut EventWriter<'_, '_>,
     request: AdmissionRequest<'_>,
-) -> Result<std::result::Result<Admission, Obstacle>> {
+) -> Result<std::result::Result<TaskGrants, Obstacle>> {
     let (run, task, reference) = (request.locks.run, request.locks.task, request.locks.reference);
-    let mut admission = Admission::default();
+    let mut admission = TaskGrants::default();
     if !request.locks.scopes.is_empty() {
         match grants::acquire(work, request.locks)? {
             Ok(grant) => admission.token = Some(grant.token),
@@ -117,7 +117,7 @@ pub(crate) fn admit(
 }
 
 /// The token of the grant; a new one if nothing was locked.
-fn token(work: &EventWriter<'_, '_>, admission: &mut Admission) -> Result<i64> {
+fn token(work: &EventWriter<'_, '_>, admission: &mut TaskGrants) -> Result<i64> {
     match admission.token {
         Some(token) => Ok(token),
         None => Ok(*admission.token.insert(work.tx.next_number("fencing")?)),
@@ -131,7 +131,7 @@ fn reserve(
     run: &Run,
     task: &Task,
     share: Option<Amount>,
-    admission: &mut Admission,
+    admission: &mut TaskGrants,
 ) -> Result<std::result::Result<(), Obstacle>> {
     if let Err(obstacle) = loans::fits(work.tx, run, share.unwrap_or_default())? {
         return Ok(Err(obstacle));
@@ -175,7 +175,7 @@ fn use_approval(
     run: &Run,
     task: &Task,
     reference: &TaskRef,
-    admission: &mut Admission,
+    admission: &mut TaskGrants,
 ) -> Result<std::result::Result<(), Obstacle>> {
     let asked = work.tx.approvals_of_task(&task.id)?;
     if asked.is_empty() {

@@ -1,6 +1,6 @@
 //! Conflicts between locks: who holds the other one, and what can be done about it.
 
-use contract::domain::crew::lock::{Held, LockRefusal};
+use contract::domain::crew::lock::{HeldLock, LockRefusal};
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::process::Remains;
 use contract::domain::run::Run;
@@ -13,7 +13,7 @@ use super::denial::{denied, verdict};
 /// A lock of another task that overlaps a requested one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockConflict {
-    pub lock: Held,
+    pub lock: HeldLock,
     /// The requested scope, as an absolute path.
     pub wanted: Scope,
     /// The remains of the engine that holds it, if known.

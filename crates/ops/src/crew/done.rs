@@ -14,13 +14,13 @@ use serde_json::json;
 use super::conditions::criterion;
 use super::denial::{denied, verdict};
 use super::ledger_state::LedgerState;
-use crate::checking::Checked;
+use crate::checking::CheckResults;
 use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::record::{EventWriter, scrubbed};
 
 /// What writ saw when it ran the checks of tasks that deltas call done.
-pub(crate) type ChecksSeen = BTreeMap<TaskRef, Checked>;
+pub(crate) type ChecksSeen = BTreeMap<TaskRef, CheckResults>;
 
 /// Runs the checks of every task that the document makes done. Nothing is run for a document that was answered before,
 /// or that is refused anyway.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use contract::domain::change::Change;
 use contract::domain::crew::budget::{Booking, Spent};
-use contract::domain::crew::lock::{Grant, Held, LockRefusal, Wanted, lease, obstacle, place};
+use contract::domain::crew::lock::{Grant, HeldLock, LockRefusal, WantedLock, lease, obstacle, place};
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::{CrewChange, Ended};
 use contract::domain::run::{Owner, Run};
@@ -23,7 +23,7 @@ pub(crate) struct LockRequest<'a> {
     pub(crate) run: &'a Run,
     pub(crate) task: &'a Task,
     pub(crate) reference: &'a TaskRef,
-    pub(crate) scopes: Vec<Wanted>,
+    pub(crate) scopes: Vec<WantedLock>,
     pub(crate) timeout: Duration,
     pub(crate) fold: bool,
     /// The engine that will work under them; `None` where only their lease protects them.
@@ -102,20 +102,20 @@ pub(crate) fn ancestors(tx: &Tx<'_>, run: &Run) -> Result<Vec<TaskId>> {
 }
 
 /// One lock of each grant.
-fn distinct(held: &[Held]) -> Vec<Held> {
+fn distinct(held: &[HeldLock]) -> Vec<HeldLock> {
     let mut seen = BTreeSet::new();
     held.iter().filter(|lock| seen.insert(lock.token)).cloned().collect()
 }
 
 /// Releases all locks of a grant.
-pub(crate) fn release(work: &mut EventWriter<'_, '_>, held: &Held, reason: &str) -> Result<()> {
+pub(crate) fn release(work: &mut EventWriter<'_, '_>, held: &HeldLock, reason: &str) -> Result<()> {
     release_by(work, held, reason, None)
 }
 
 /// The same, with the name of who took them from their holder by force.
 pub(crate) fn release_by(
     work: &mut EventWriter<'_, '_>,
-    held: &Held,
+    held: &HeldLock,
     reason: &str,
     forced_by: Option<&str>,
 ) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Compares the locks that an orchestrator lists with those that the store granted. Only the store grants locks, so a
 //! list changes nothing; what differs is answered.
 
-use contract::domain::crew::lock::Held;
+use contract::domain::crew::lock::HeldLock;
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::scope::Scope;
 use contract::operator::{Lock, OrchestratorOutput};
@@ -74,9 +74,9 @@ fn claims<'e>(
 }
 
 /// What is wrong with a lock that the document lists.
-fn judge(claim: &LockClaim<'_>, held: &[Held]) -> Option<LockDifference> {
+fn judge(claim: &LockClaim<'_>, held: &[HeldLock]) -> Option<LockDifference> {
     let (task, scope) = (&claim.lock.task_id, &claim.scope);
-    let own = |lock: &&Held| lock.reference == *task;
+    let own = |lock: &&HeldLock| lock.reference == *task;
     let covering = held.iter().filter(own).find(|lock| lock.scope.contains(scope));
     let (difference, message) = match (claim.lock.active, covering) {
         (true, None) => {
@@ -95,14 +95,14 @@ fn judge(claim: &LockClaim<'_>, held: &[Held]) -> Option<LockDifference> {
     Some(difference_of(Some(claim.path.clone()), task, scope, (difference, message)))
 }
 
-fn is_listed(lock: &Held, listed: &[LockClaim<'_>]) -> bool {
+fn is_listed(lock: &HeldLock, listed: &[LockClaim<'_>]) -> bool {
     listed.iter().any(|claim| {
         claim.lock.task_id == lock.reference
             && (claim.scope.contains(&lock.scope) || lock.scope.contains(&claim.scope))
     })
 }
 
-fn not_listed(lock: &Held) -> LockDifference {
+fn not_listed(lock: &HeldLock) -> LockDifference {
     let message = format!("{} holds `{}`, which the document does not list", lock.reference, lock.scope);
     difference_of(None, &lock.reference, &lock.scope, ("not_listed", message))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use contract::domain::crew::lock::{Held, LockRefusal};
+use contract::domain::crew::lock::{HeldLock, LockRefusal};
 use contract::domain::limits;
 use contract::domain::outside::OtherTask;
 use contract::domain::run::Run;
@@ -84,7 +84,7 @@ pub(crate) fn others_in(
 }
 
 /// Locks that were active at some time of the interval.
-fn locks(tx: &Tx<'_>, root: &Scope, since: Since) -> Result<Vec<Held>> {
+fn locks(tx: &Tx<'_>, root: &Scope, since: Since) -> Result<Vec<HeldLock>> {
     let mut found = tx.locks_since(since.oldest_grant, since.own_grant, since.at)?;
     found.extend(tx.locks_around(root)?.into_iter().filter(|lock| lock.token < since.oldest_grant));
     found.retain(|lock| lock.place.overlaps(root));
@@ -96,7 +96,7 @@ fn root_of(workspace: &str) -> Result<Scope> {
 }
 
 /// Whether the lock belongs to a run that this task started.
-fn is_below(tx: &Tx<'_>, lock: &Held, own: &TaskId) -> Result<bool> {
+fn is_below(tx: &Tx<'_>, lock: &HeldLock, own: &TaskId) -> Result<bool> {
     match tx.run(&lock.run_id)? {
         Some(run) => Ok(ancestors(tx, &run)?.contains(own)),
         None => Ok(false),
@@ -110,13 +110,13 @@ fn seen_from(root: &Scope, place: &Scope) -> Scope {
 }
 
 /// The worklog that writ keeps for an assignment.
-fn worklog_of(tx: &Tx<'_>, lock: &Held) -> Result<Option<Scope>> {
+fn worklog_of(tx: &Tx<'_>, lock: &HeldLock) -> Result<Option<Scope>> {
     let issued = tx.assignment(lock.token)?;
     let path = issued.as_ref().and_then(|issued| issued.packet["task"]["worklog_path"].as_str());
     Ok(path.and_then(|path| Scope::parse(path, Some(&lock.workspace)).ok()))
 }
 
-fn name_of(tx: &Tx<'_>, run: &Run, lock: &Held) -> Result<String> {
+fn name_of(tx: &Tx<'_>, run: &Run, lock: &HeldLock) -> Result<String> {
     if lock.run_id != run.asked.id {
         return Ok(format!("{} of {}", lock.reference, lock.run_id));
     }

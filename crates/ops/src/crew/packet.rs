@@ -7,7 +7,7 @@ use std::time::Duration;
 use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::budget::Amount;
-use contract::domain::crew::lock::{LockMode, LockRefusal, Wanted};
+use contract::domain::crew::lock::{LockMode, LockRefusal, WantedLock};
 use contract::domain::crew::row::TaskType;
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::scope::Scope;
@@ -31,7 +31,7 @@ use crate::record::EventWriter;
 use judging::judged;
 
 /// An assignment to be issued. The store adds the locks and the token to the packet.
-pub(crate) struct Draft {
+pub(crate) struct AssignmentDraft {
     pub(crate) reference: TaskRef,
     pub(crate) packet: Value,
     pub(crate) owner: String,
@@ -51,7 +51,7 @@ pub(crate) fn issue_packet(
     work: &mut EventWriter<'_, '_>,
     state: &mut LedgerState,
     view: &HostView,
-    mut draft: Draft,
+    mut draft: AssignmentDraft,
 ) -> Result<IssuedPacket> {
     let reference = draft.reference.clone();
     let task = state.task(&reference)?.clone();
@@ -113,18 +113,18 @@ fn refuse_second(work: &EventWriter<'_, '_>, task: &Task, reference: &TaskRef) -
 }
 
 /// The scopes to lock. A serial task locks the whole workspace.
-fn wanted(view: &HostView, state: &LedgerState, assignment: &Assignment) -> Result<Vec<Wanted>> {
+fn wanted(view: &HostView, state: &LedgerState, assignment: &Assignment) -> Result<Vec<WantedLock>> {
     let mode = LockMode::Exclusive;
     if assignment.task.kind == TaskType::Serial {
         let scope = Scope::parse(".", None).expect("BUG: the workspace is a scope");
-        return Ok(vec![Wanted { scope, mode }]);
+        return Ok(vec![WantedLock { scope, mode }]);
     }
     let scopes = real_scopes(view, &state.run.asked.workspace, &assignment.task.lock_scope)?;
-    Ok(scopes.into_iter().map(|scope| Wanted { scope, mode }).collect())
+    Ok(scopes.into_iter().map(|scope| WantedLock { scope, mode }).collect())
 }
 
 /// The delta to `in_progress`, checked before anything is granted: state machine, dependencies and owner.
-fn step_to_work(work: &EventWriter<'_, '_>, state: &LedgerState, draft: &Draft) -> Result<Delta> {
+fn step_to_work(work: &EventWriter<'_, '_>, state: &LedgerState, draft: &AssignmentDraft) -> Result<Delta> {
     let delta = Delta {
         owner: draft.owner.clone(),
         reason: "assigned".to_owned(),
@@ -141,7 +141,7 @@ fn step_to_work(work: &EventWriter<'_, '_>, state: &LedgerState, draft: &Draft) 
 
 fn active_locks(work: &EventWriter<'_, '_>, state: &LedgerState) -> Result<Value> {
     let locks = work.tx.active_locks_of_run(&state.run.asked.id)?;
-    let value = |lock: &contract::domain::crew::lock::Held| {
+    let value = |lock: &contract::domain::crew::lock::HeldLock| {
         json!({"task_id": lock.reference, "resource": lock.scope, "active": true, "x_mode": lock.mode,
                "x_fencing_token": lock.token})
     };

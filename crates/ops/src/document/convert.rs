@@ -1,6 +1,6 @@
 //! Writes a document of one contract as another's.
 
-use contract::convert::{Context as Conversion, Converted, convert};
+use contract::convert::{ConvertContext as Conversion, Converted, convert};
 use contract::domain::time::Timestamp;
 use contract::validate::{Kind, could_not_work};
 use contract::verdict::Verdict;

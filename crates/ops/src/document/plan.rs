@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::schema::Schema;
-use crate::run::document::{Document, Understood, understand};
+use crate::run::document::{DocumentInput, ReadDocument, understand};
 use crate::verb::{Function, Surface, Verb};
 
 pub struct Check;
@@ -37,7 +37,7 @@ impl Verb for Check {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    pub document: Document,
+    pub document: DocumentInput,
     /// The absolute path of the directory that relative paths in the document start from.
     pub directory: String,
     /// What messages call the document, such as the name of its file.
@@ -68,7 +68,7 @@ pub struct Warning {
 impl Answer {
     /// `digests` and `is_directory` look at paths of the workspace.
     pub fn of(
-        understood: &Understood,
+        understood: &ReadDocument,
         digests: impl Fn(&str, &[&str]) -> Digests,
         is_directory: impl Fn(&str, &str) -> bool,
     ) -> Self {

@@ -2,7 +2,7 @@
 
 use contract::domain::time::Timestamp;
 use contract::plan::KnownExecutor;
-use contract::validate::{Kind, Options, Tripwire, could_not_work};
+use contract::validate::{Kind, Tripwire, ValidateOptions, could_not_work};
 use contract::verdict::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -78,7 +78,7 @@ fn judge(request: &Request, executors: &[KnownExecutor]) -> Verdict {
     let Some(tripwire) = request.tripwire.as_deref().map_or(Some(Tripwire::Deny), Tripwire::parse) else {
         return could_not_work(kind, "usage", "tripwire must be deny, warn or off");
     };
-    let options = Options {
+    let options = ValidateOptions {
         strict: request.strict,
         root: request.root.as_deref(),
         now: request.now,

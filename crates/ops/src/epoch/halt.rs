@@ -1,7 +1,7 @@
 //! Halts writ: a new epoch begins, in which nothing that began before can write, and what writ started is ended.
 
 use contract::domain::change::Change;
-use contract::domain::epoch::Program;
+use contract::domain::epoch::WritProgram;
 use contract::domain::limits;
 use contract::domain::principal::Action;
 use contract::domain::process::{ProcessIdentity, Remains};
@@ -133,7 +133,7 @@ fn at_work(tx: &Tx<'_>) -> Result<Vec<HaltedProcess>> {
         HaltedProcess { process, command: ENGINE.to_owned(), runs, remains: None }
     });
     let mut processes: Vec<HaltedProcess> = engines.collect();
-    for Program { process, command } in tx.programs(limits::PROGRAMS_MAX)? {
+    for WritProgram { process, command } in tx.programs(limits::PROGRAMS_MAX)? {
         match processes.iter_mut().find(|known| known.process == process) {
             Some(known) => known.command = command,
             None => processes.push(HaltedProcess { process, command, runs: Vec::new(), remains: None }),

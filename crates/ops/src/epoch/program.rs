@@ -1,7 +1,7 @@
 //! Programs of writ that work without a run of their own register, so that a halt finds them.
 
 use contract::domain::change::Change;
-use contract::domain::epoch::Program;
+use contract::domain::epoch::WritProgram;
 use contract::domain::limits;
 use contract::domain::process::ProcessIdentity;
 
@@ -16,9 +16,9 @@ use crate::run::Liveness;
 pub fn enter(cx: &mut Context, caller: &Caller, command: &str) -> Result<()> {
     let host = cx.host();
     let known = cx.store.read()?.programs(limits::PROGRAMS_MAX)?;
-    let is_dead = |program: &&Program| host.liveness(&program.process) == Liveness::Dead;
+    let is_dead = |program: &&WritProgram| host.liveness(&program.process) == Liveness::Dead;
     let dead: Vec<ProcessIdentity> = known.iter().filter(is_dead).map(|dead| dead.process.clone()).collect();
-    let program = Program { process: host.owner(), command: command.to_owned() };
+    let program = WritProgram { process: host.owner(), command: command.to_owned() };
     change(cx, caller, |work| {
         end_all(work, &dead)?;
         if is_known(work, &program.process)? {

@@ -5,7 +5,7 @@ use contract::continuity::event::stored_kinds;
 use contract::domain::limits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use store::{Event, EventFilter};
+use store::{EventFilter, LoggedEvent};
 
 use crate::context::{Context, Session};
 use crate::error::Result;
@@ -89,7 +89,7 @@ fn list(cx: &mut Context, session: &Session, request: &Request) -> Result<Answer
 }
 
 /// The events themselves, newest first unless asked otherwise. The limit is bounded whatever was asked.
-pub fn events(cx: &mut Context, request: &Request) -> Result<Vec<Event>> {
+pub fn events(cx: &mut Context, request: &Request) -> Result<Vec<LoggedEvent>> {
     let asked = request.limit.filter(|&limit| limit > 0).unwrap_or(limits::LIST_ROWS_DEFAULT);
     let filter = EventFilter {
         agent: request.agent.clone(),

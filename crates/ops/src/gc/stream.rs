@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use contract::domain::priority::Priority;
-use contract::domain::retention::{Extent, Outline, PRUNED, Retention, SUMMARY, prune_to};
+use contract::domain::retention::{Outline, PRUNED, Retention, SUMMARY, StreamExtent, prune_to};
 use contract::domain::text::counted;
 use contract::domain::time::Timestamp;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ const PAGE: usize = 500;
 pub(super) fn keep_small(
     work: &mut EventWriter<'_, '_>,
     stream: &Stream,
-    extent: Extent,
+    extent: StreamExtent,
     retention: &Retention,
     (answer, budget): (&mut Answer, &mut usize),
 ) -> Result<()> {
@@ -75,7 +75,7 @@ fn archive(
     (from, to): (i64, i64),
 ) -> Result<()> {
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
-    let mut span = Span::default();
+    let mut span = EventSpan::default();
     let mut last = from;
     while last < to {
         let page = work.tx.outlines(&stream.name(), last, PAGE)?;
@@ -99,7 +99,7 @@ fn prune(
     work: &mut EventWriter<'_, '_>,
     stream: &Stream,
     about: &About,
-    extent: &Extent,
+    extent: &StreamExtent,
     (retention, budget, answer): (&Retention, usize, &mut Answer),
 ) -> Result<usize> {
     let cutoff = retention.cutoff(work.tx.confirmed(work.now.at)?);
@@ -124,7 +124,7 @@ fn prune(
     {
         answer.hold(&stream.name(), next.task_id.clone().unwrap_or_default());
     }
-    let mut span = Span::default();
+    let mut span = EventSpan::default();
     beginning.iter().filter(|event| event.seq <= to).for_each(|event| span.take(event));
     let (hash, gone) = work.tx.prune(&stream.name(), to)?;
     let message = format!("{} removed, up to number {to} of this stream", counted(gone, "event"));
@@ -153,12 +153,12 @@ impl OpenTasks {
 
 /// How many events, and from when to when.
 #[derive(Default)]
-struct Span {
+struct EventSpan {
     events: u64,
     times: Option<(Timestamp, Timestamp)>,
 }
 
-impl Span {
+impl EventSpan {
     fn take(&mut self, event: &Outline) {
         self.events += 1;
         let (first, last) = self.times.unwrap_or((event.at, event.at));

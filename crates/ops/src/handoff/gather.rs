@@ -3,12 +3,12 @@
 mod carried;
 
 use contract::domain::crew::budget::Amount;
-use contract::domain::crew::lock::Held;
+use contract::domain::crew::lock::HeldLock;
 use contract::domain::crew::row::CrewRow;
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::plan::PlanTask;
 use contract::json::{Map, Value, json};
-use contract::operator::handoff::bundle::{Bundle, CarriedAssignment, CarriedRow};
+use contract::operator::handoff::bundle::{CarriedAssignment, CarriedRow, HandoffBundle};
 use contract::operator::handoff::{AcceptanceTarget, Dependency, Handoff, HandoffRow};
 use contract::operator::{Code, Lock, RunId, SCHEMA_VERSION};
 use store::Tx;
@@ -19,7 +19,7 @@ use crate::crew::ledger_state::LedgerState;
 use crate::error::Result;
 use carried::{assignments, carried};
 
-pub(super) fn gather(tx: &Tx<'_>, state: &LedgerState) -> Result<Bundle> {
+pub(super) fn gather(tx: &Tx<'_>, state: &LedgerState) -> Result<HandoffBundle> {
     let run_id = RunId::parse(&state.run_uuid()?)
         .ok_or_else(|| deny(Code::SchemaInvalid, "run_id", "run_id must be a UUID"))?;
     let assignments = assignments(tx, state)?;
@@ -42,7 +42,7 @@ pub(super) fn gather(tx: &Tx<'_>, state: &LedgerState) -> Result<Bundle> {
     for (name, row) in &state.ledger.rows {
         rows.push(carried_row(tx, state, name, row)?);
     }
-    Ok(Bundle { handoff, rows, carried: carried(tx, state, assignments)? })
+    Ok(HandoffBundle { handoff, rows, carried: carried(tx, state, assignments)? })
 }
 
 /// The constraints that the run was imported with, or writ's own.
@@ -102,7 +102,7 @@ fn locks(tx: &Tx<'_>, state: &LedgerState) -> Result<Vec<Lock>> {
     Ok(held.iter().map(lock).collect())
 }
 
-fn lock(held: &Held) -> Lock {
+fn lock(held: &HeldLock) -> Lock {
     Lock {
         task_id: held.reference.clone(),
         resource: held.scope.to_string(),

@@ -10,7 +10,7 @@ use contract::domain::id::Id;
 use contract::domain::run::RunId;
 use contract::operator::handoff::HandoffRow;
 use contract::operator::handoff::bundle::foreign::{Assumed, Completed, is_foreign};
-use contract::operator::handoff::bundle::{Bundle, CarriedRow};
+use contract::operator::handoff::bundle::{CarriedRow, HandoffBundle};
 use contract::operator::{Code, Tripwire};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ pub struct Answer {
 
 /// What makes two imports the same.
 #[derive(Serialize)]
-struct Fingerprint<'r> {
+struct ImportFingerprint<'r> {
     bundle: &'r str,
     workspace: &'r str,
 }
@@ -106,7 +106,7 @@ pub fn import(cx: &mut Context, session: &Session, request: &Request) -> Result<
     }
     let workspace = workspace_of(cx, request)?;
     let request = &Request { workspace, ..request.clone() };
-    let same = Fingerprint { bundle: &digest, workspace: &request.workspace };
+    let same = ImportFingerprint { bundle: &digest, workspace: &request.workspace };
     let mut reply = cx.once_viewing(session, Import::NAME, &same, |work| {
         take_over(work, request, &digest, &session.origin.environment)
     })?;
@@ -183,7 +183,7 @@ pub(super) fn digest_of(document: &Value) -> Result<String> {
     digest::of_value(document).map_err(|error| Error::new(ErrorCode::InvalidInput, error.to_string()))
 }
 
-fn tasks(bundle: &Bundle) -> Vec<Value> {
+fn tasks(bundle: &HandoffBundle) -> Vec<Value> {
     let task = |(row, carried): (&HandoffRow, &CarriedRow)| {
         let mut given = bundle.carried.x_assignments.iter();
         let open = given.find(|given| given.task_id == row.task_id && given.ended.is_none());

@@ -2,8 +2,8 @@
 
 use contract::domain::id::{Corr, mint};
 use contract::domain::plan::Plan;
-use contract::operator::handoff::bundle::Bundle;
-use contract::operator::handoff::bundle::foreign::{self, Completed, Receiver, is_foreign};
+use contract::operator::handoff::bundle::HandoffBundle;
+use contract::operator::handoff::bundle::foreign::{self, Completed, ImportingStore, is_foreign};
 use contract::operator::{Handoff, Options, read_handoff};
 use serde_json::Value;
 
@@ -47,10 +47,10 @@ pub(super) fn complete(
     digest: &str,
 ) -> Result<Completed> {
     if !is_foreign(&handoff) {
-        let bundle = Bundle::of(handoff).map_err(|fault| faulty(&fault))?;
+        let bundle = HandoffBundle::of(handoff).map_err(|fault| faulty(&fault))?;
         return Ok(Completed { bundle, assumed: Vec::new(), ignored: Vec::new() });
     }
-    let receiver = Receiver {
+    let receiver = ImportingStore {
         workspace: &request.workspace,
         corr: mint::<Corr>(work.ids, work.now.at).to_string(),
         document_digest: digest,

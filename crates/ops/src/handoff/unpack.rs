@@ -17,7 +17,7 @@ use contract::domain::run::{DocumentKind, NewRun, RunId, RunState};
 use contract::domain::task::TaskId;
 use contract::domain::time::Timestamp;
 use contract::operator::handoff::HandoffRow;
-use contract::operator::handoff::bundle::Bundle;
+use contract::operator::handoff::bundle::HandoffBundle;
 use contract::operator::{Code, Options, Tripwire};
 
 use super::gather::own_constraints;
@@ -29,7 +29,7 @@ use crate::record::{About, EventWriter};
 
 /// What every part of the import needs.
 struct Unpacking<'b> {
-    bundle: &'b Bundle,
+    bundle: &'b HandoffBundle,
     about: About,
     run_id: RunId,
     view: &'b HostView,
@@ -42,7 +42,7 @@ struct Unpacking<'b> {
 pub(super) fn unpack(
     work: &mut EventWriter<'_, '_>,
     run_id: &RunId,
-    bundle: &Bundle,
+    bundle: &HandoffBundle,
     (request, digest): (&Request, &str),
     environment: &AuthorEnvironment,
 ) -> Result<()> {
@@ -83,7 +83,7 @@ pub(super) fn unpack(
 fn new_run(
     work: &mut EventWriter<'_, '_>,
     id: &RunId,
-    bundle: &Bundle,
+    bundle: &HandoffBundle,
     workspace: &str,
     environment: &AuthorEnvironment,
 ) -> Result<NewRun> {

@@ -14,7 +14,7 @@ use crate::crew::denial::deny;
 use crate::error::{Error, Result};
 use crate::once::Reply;
 use crate::run::accept::{AopSubmission, Submission, submit};
-use crate::run::document::{self, Document, Understood};
+use crate::run::document::{self, DocumentInput, ReadDocument};
 use crate::verb::{Function, Surface, Verb};
 
 pub struct Open;
@@ -33,7 +33,7 @@ impl Verb for Open {
 #[serde(deny_unknown_fields)]
 pub struct Request {
     /// A plan: the text of its file (TOML or JSON), or the JSON in it.
-    pub document: Document,
+    pub document: DocumentInput,
     /// The absolute path of the directory that relative paths in the plan start from.
     pub directory: String,
     /// What messages call the document, such as the name of its file.
@@ -45,7 +45,7 @@ pub struct Request {
 /// orchestrators can only assign the tasks.
 pub fn open(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<show::Answer>> {
     let reading = Reading { name: request.name.clone(), now: cx.now().at, ..Reading::default() };
-    let Understood { intake, workspace } =
+    let ReadDocument { intake, workspace } =
         document::read(cx, &request.document, &request.directory, &reading)?;
     let submission = Submission {
         kind: DocumentKind::Ledger,

@@ -1,7 +1,7 @@
 //! Repairs an inconsistent ledger, so that tasks can be assigned again. Every repair is an ordinary change of a row or a
 //! lock, and the answer lists it.
 
-use contract::domain::crew::lock::Held;
+use contract::domain::crew::lock::HeldLock;
 use contract::domain::crew::row::Accepted;
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::status::Status;
@@ -166,7 +166,7 @@ fn add_blocker(
 fn release(work: &mut EventWriter<'_, '_>, state: &LedgerState, name: &TaskRef) -> Result<Option<String>> {
     let held = work.tx.active_locks_of_run(&state.run.asked.id)?;
     // The newest grant of the task is the one that should not be there.
-    let newest: Option<&Held> =
+    let newest: Option<&HeldLock> =
         held.iter().filter(|lock| lock.reference == *name).max_by_key(|lock| lock.token);
     let Some(lock) = newest else { return Ok(None) };
     grants::release(work, lock, "repaired")?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contract::domain::crew::lock::{Grant, LockMode, Wanted, admit};
+use contract::domain::crew::lock::{Grant, LockMode, WantedLock, admit};
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::token::LockToken;
 use contract::domain::limits;
@@ -67,7 +67,7 @@ pub struct Answer {
     pub reference: TaskRef,
     /// An absolute path; the scopes are relative to it.
     pub workspace: String,
-    pub scopes: Vec<Wanted>,
+    pub scopes: Vec<WantedLock>,
     /// A holder that sends no heartbeat for longer than this is considered dead.
     pub timeout_ms: u64,
     pub lease: Lease,
@@ -109,7 +109,7 @@ pub fn acquire(cx: &mut Context, session: &Session, request: &Request) -> Result
             run: &state.run,
             task,
             reference: &name,
-            scopes: scopes.into_iter().map(|scope| Wanted { scope, mode }).collect(),
+            scopes: scopes.into_iter().map(|scope| WantedLock { scope, mode }).collect(),
             timeout: timeout.min(limits::TASK_TIMEOUT_MAX),
             fold: view.folds_case(root)?,
             holder: None,

@@ -73,7 +73,7 @@ fn judge(tx: &Tx<'_>, view: &HostView, request: &Request) -> Result<Verdict> {
     let name = request.task.as_deref().map(reference).transpose()?;
     let state = LedgerState::of(tx, &request.run)?;
     let root = state.run.asked.workspace.clone();
-    let Places { allowed, worklogs, forbidden } = places(tx, &state, name.as_ref(), view)?;
+    let LockedPaths { allowed, worklogs, forbidden } = places(tx, &state, name.as_ref(), view)?;
     let fold = view.folds_case(&root)?;
     let covers = |a: &Scope, b: &Scope| if fold { a.folded().contains(&b.folded()) } else { a.contains(b) };
     let same = |a: &Scope, b: &Scope| if fold { a.folded() == b.folded() } else { a == b };
@@ -102,16 +102,16 @@ fn judge(tx: &Tx<'_>, view: &HostView, request: &Request) -> Result<Verdict> {
 
 /// What may and must not be changed, by the active locks and the open assignments.
 #[derive(Default)]
-struct Places {
+struct LockedPaths {
     allowed: Vec<Scope>,
     /// Files that the assigned worker may always write.
     worklogs: Vec<Scope>,
     forbidden: Vec<Scope>,
 }
 
-fn places(tx: &Tx<'_>, state: &LedgerState, name: Option<&TaskRef>, view: &HostView) -> Result<Places> {
+fn places(tx: &Tx<'_>, state: &LedgerState, name: Option<&TaskRef>, view: &HostView) -> Result<LockedPaths> {
     let root = &state.run.asked.workspace;
-    let mut places = Places::default();
+    let mut places = LockedPaths::default();
     for lock in tx.active_locks_of_run(&state.run.asked.id)? {
         if name.is_none_or(|name| *name == lock.reference) {
             places.allowed.push(lock.scope);

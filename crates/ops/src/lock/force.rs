@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contract::domain::code::ErrorCode;
-use contract::domain::crew::lock::{FORCED, Held, LockRefusal};
+use contract::domain::crew::lock::{FORCED, HeldLock, LockRefusal};
 use contract::domain::principal::Action;
 use contract::domain::process::{ProcessIdentity, Remains};
 use contract::domain::task::Task;
@@ -16,7 +16,7 @@ use crate::context::{Context, Session};
 use crate::crew::denial::{deny, refused};
 use crate::crew::grants;
 use crate::crew::ledger_state::{find_task, reference};
-use crate::decision::Decision;
+use crate::decision::PersonDecision;
 use crate::error::{Error, Result};
 use crate::host::HostView;
 use crate::once::Reply;
@@ -87,8 +87,8 @@ pub fn force(cx: &mut Context, session: &Session, request: &Request) -> Result<R
 }
 
 /// What a person decided, and how the engines that hold the locks were shown.
-struct Asked {
-    decision: Decision,
+struct ForcedRelease {
+    decision: PersonDecision,
     seen: Seen,
 }
 
@@ -96,7 +96,7 @@ struct Asked {
 type Seen = BTreeMap<ProcessIdentity, (Remains, u32)>;
 
 /// The task, and its locks that are taken. Those of an assignment follow the lease of its contract.
-fn held(tx: &store::Tx<'_>, request: &Request) -> Result<(Task, Vec<Held>)> {
+fn held(tx: &store::Tx<'_>, request: &Request) -> Result<(Task, Vec<HeldLock>)> {
     let name = reference(&request.task)?;
     let (_, task) = find_task(tx, &request.run, &name)?;
     let held = tx.locks_of_task(&task.id)?;
@@ -110,14 +110,14 @@ fn held(tx: &store::Tx<'_>, request: &Request) -> Result<(Task, Vec<Held>)> {
     Ok((task, held))
 }
 
-fn ask(cx: &mut Context, session: &Session, request: &Request) -> Result<Asked> {
+fn ask(cx: &mut Context, session: &Session, request: &Request) -> Result<ForcedRelease> {
     let (_, held) = held(&cx.store.read()?, request)?;
     let host = cx.host();
     let holders = held.iter().filter_map(|lock| lock.holder.clone());
     let look = |holder: &ProcessIdentity| (host.settle(holder), host.pid_here(holder).unwrap_or(holder.pid));
     let seen: Seen = holders.map(|holder| (holder.clone(), look(&holder))).collect();
     let decision = cx.decision(session, action(&held, &seen))?;
-    Ok(Asked { decision, seen })
+    Ok(ForcedRelease { decision, seen })
 }
 
 /// Looks at the locks again, because a person may take a while to answer, and records which engines are going to be ended.
@@ -125,7 +125,7 @@ fn announce(
     cx: &mut Context,
     session: &Session,
     request: &Request,
-    asked: &Asked,
+    asked: &ForcedRelease,
     reason: &str,
 ) -> Result<()> {
     let tx = cx.store.begin()?;
@@ -143,7 +143,7 @@ fn announce(
     Ok(tx.commit()?)
 }
 
-fn end(cx: &Context, asked: &Asked) -> Result<Vec<HolderEnded>> {
+fn end(cx: &Context, asked: &ForcedRelease) -> Result<Vec<HolderEnded>> {
     let host = cx.host();
     let mut ended = Vec::new();
     for (process, (_, pid)) in &asked.seen {
@@ -174,7 +174,7 @@ fn is_ended(remains: Remains) -> bool {
 }
 
 /// The action that a person decides: these locks, and the observed state of their engines.
-fn action(held: &[Held], seen: &Seen) -> Action {
+fn action(held: &[HeldLock], seen: &Seen) -> Action {
     let mut text = String::new();
     for lock in held {
         text.push_str(&format!("{} of {} holds the lock on {}\n", lock.reference, lock.run_id, lock.place));

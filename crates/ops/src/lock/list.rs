@@ -1,6 +1,6 @@
 //! Lists locks and their holders.
 
-use contract::domain::crew::lock::{Held, LockRefusal, was_taken};
+use contract::domain::crew::lock::{HeldLock, LockRefusal, was_taken};
 use contract::domain::limits;
 use contract::domain::run::Run;
 use contract::domain::scope::Scope;
@@ -47,7 +47,7 @@ pub struct Answer {
 }
 
 /// Locks of other runs that overlap this run's workspace, except those of the tasks that started this run.
-pub fn around(cx: &mut Context, run: &Run) -> Result<Vec<Held>> {
+pub fn around(cx: &mut Context, run: &Run) -> Result<Vec<HeldLock>> {
     let tx = cx.store.read()?;
     let workspace =
         Scope::parse(&run.asked.workspace, None).map_err(|fault| refused(LockRefusal::Scope(fault)))?;
@@ -65,20 +65,20 @@ pub fn taken(cx: &mut Context, token: i64) -> Result<Option<String>> {
 }
 
 /// The lock of another task that may have written in this task's scope after this task lost its locks.
-pub fn lost_to(cx: &mut Context, task: &TaskId) -> Result<Option<Held>> {
+pub fn lost_to(cx: &mut Context, task: &TaskId) -> Result<Option<HeldLock>> {
     lost_in(&cx.store.read()?, task)
 }
 
 /// The same inside a transaction.
-pub(crate) fn lost_in(tx: &Tx<'_>, task: &TaskId) -> Result<Option<Held>> {
+pub(crate) fn lost_in(tx: &Tx<'_>, task: &TaskId) -> Result<Option<HeldLock>> {
     let own = tx.lock_history_of_task(task, limits::LIST_ROWS_MAX)?;
     let Some(last) = own.first().map(|lock| lock.token) else { return Ok(None) };
-    let own: Vec<Held> = own.into_iter().filter(|lock| lock.token == last).collect();
-    let is_taken = |lock: &Held| !lock.active && lock.release_reason.as_deref().is_some_and(was_taken);
+    let own: Vec<HeldLock> = own.into_iter().filter(|lock| lock.token == last).collect();
+    let is_taken = |lock: &HeldLock| !lock.active && lock.release_reason.as_deref().is_some_and(was_taken);
     if !own.iter().any(is_taken) {
         return Ok(None);
     }
-    let overlaps = |other: &Held| own.iter().any(|lock| lock.place.overlaps_ignoring_case(&other.place));
+    let overlaps = |other: &HeldLock| own.iter().any(|lock| lock.place.overlaps_ignoring_case(&other.place));
     let mut from = last;
     loop {
         let later = tx.locks_granted_after(from, limits::LIST_ROWS_MAX)?;

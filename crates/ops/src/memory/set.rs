@@ -1,7 +1,7 @@
 //! Stores a value under a key.
 
 use contract::continuity::memory::MemoryText;
-use contract::domain::memory::draft::{Draft, Expiry};
+use contract::domain::memory::draft::{Expiry, MemoryDraft};
 use contract::domain::memory::{MemoryKind, Scope, ValueType};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,7 @@ impl Request {
         }
     }
 
-    fn draft(&self) -> Result<Draft> {
+    fn draft(&self) -> Result<MemoryDraft> {
         let text = MemoryText {
             key: self.key.clone(),
             value: self.value.clone(),

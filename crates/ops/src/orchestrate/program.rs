@@ -22,7 +22,7 @@ const TIMEOUT_DEFAULT: Duration = Duration::from_mins(10);
 /// A program to run, and the run it is asked about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Program {
+pub struct OrchestratorProgram {
     /// The program and its arguments.
     pub argv: Vec<String>,
     /// The run whose ledger the program reads on standard input. Default: no input.
@@ -34,7 +34,7 @@ pub struct Program {
 }
 
 /// Runs the program and returns the document that it printed. Everything it started has ended by then.
-pub(super) fn ask(cx: &mut Context, program: &Program) -> Result<Value> {
+pub(super) fn ask(cx: &mut Context, program: &OrchestratorProgram) -> Result<Value> {
     if program.argv.first().is_none_or(|name| name.trim().is_empty()) {
         return Err(Error::new(ErrorCode::InvalidInput, "program.argv must name a program"));
     }

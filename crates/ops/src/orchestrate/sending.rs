@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::assignment::issue;
 use crate::crew::ledger_state::LedgerState;
-use crate::crew::packet::{Draft, issue_packet};
+use crate::crew::packet::{AssignmentDraft, issue_packet};
 use crate::crew::rows;
 use crate::error::Result;
 use crate::host::HostView;
@@ -31,7 +31,7 @@ pub(super) fn send_assignment(
     let cost = number("x_cost_micro_usd").map(MicroUsd).or(planned.cost);
     let tokens = number("x_tokens").or(planned.tokens);
     let share = Budget { cost, tokens }.share();
-    let draft = Draft { reference: name.clone(), packet: json!(packet), owner, share };
+    let draft = AssignmentDraft { reference: name.clone(), packet: json!(packet), owner, share };
     let issued = issue_packet(work, state, view, draft)?;
     issue::answer(state, &name, issued)
 }

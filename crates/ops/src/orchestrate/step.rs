@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::next_actions::next_actions;
-use super::program::{self, Program};
+use super::program::{self, OrchestratorProgram};
 use super::sending::send_assignment;
 use crate::assignment::issue::{self, settled};
 use crate::assignment::snapshot;
@@ -44,7 +44,7 @@ pub struct Request {
     pub document: Option<Value>,
     /// A program that prints an orchestrator's output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub program: Option<Program>,
+    pub program: Option<OrchestratorProgram>,
     /// The objective, if the run is new.
     #[serde(default)]
     pub objective: Option<String>,

@@ -6,35 +6,35 @@ use contract::domain::code::ErrorCode;
 use contract::domain::event_kind;
 use contract::domain::id::Id;
 use contract::domain::limits;
-use contract::domain::memory::draft::{Draft, without_secrets};
+use contract::domain::memory::draft::{MemoryDraft, without_secrets};
 use contract::domain::task::{Refusal, Task, TaskId};
 use contract::domain::text::one_line;
 use serde_json::{Value, json};
 use store::Tx;
 
-use super::status::Wanted;
+use super::status::StatusChange;
 use crate::error::{Error, Result};
 
-pub(super) struct Checked<'p> {
+pub(super) struct CheckedPush<'p> {
     pub(super) task_id: Option<TaskId>,
-    pub(super) note: Option<Note<'p>>,
-    pub(super) memories: Vec<Draft>,
-    pub(super) files: Vec<File>,
-    pub(super) status: Option<Wanted<'p>>,
+    pub(super) note: Option<PushedNote<'p>>,
+    pub(super) memories: Vec<MemoryDraft>,
+    pub(super) files: Vec<PushedFile>,
+    pub(super) status: Option<StatusChange<'p>>,
 }
 
-pub(super) struct Note<'p> {
+pub(super) struct PushedNote<'p> {
     pub(super) kind: &'p str,
     pub(super) message: &'p str,
     pub(super) metadata: Value,
 }
 
-pub(super) struct File {
+pub(super) struct PushedFile {
     pub(super) path: String,
     pub(super) content_type: String,
 }
 
-impl<'p> Checked<'p> {
+impl<'p> CheckedPush<'p> {
     /// `task_id` is the id of the task that the push names.
     pub(super) fn of(push: &'p Push, task_id: Option<&str>) -> Result<Self> {
         if push.is_empty() {
@@ -53,7 +53,7 @@ impl<'p> Checked<'p> {
             note: event.map(note).transpose().map_err(|refusal| at("$.event", refusal))?,
             memories: push.memories().iter().enumerate().map(memory).collect::<Result<_>>()?,
             files: push.artifacts().iter().enumerate().map(file).collect::<Result<_>>()?,
-            status: push.task_status.as_ref().map(Wanted::of).transpose()?,
+            status: push.task_status.as_ref().map(StatusChange::of).transpose()?,
         })
     }
 
@@ -84,7 +84,7 @@ fn task_id(push: &Push, named: Option<&str>) -> Result<Option<TaskId>> {
     }
 }
 
-fn note(event: &PushEvent) -> std::result::Result<Note<'_>, Refusal> {
+fn note(event: &PushEvent) -> std::result::Result<PushedNote<'_>, Refusal> {
     let kind = one_line("kind", &event.kind, limits::EVENT_KIND_BYTES_MAX)?;
     event_kind::open_to_agents(kind)?;
     // The kind is kept as it is; the rest is scrubbed when it is written.
@@ -95,14 +95,14 @@ fn note(event: &PushEvent) -> std::result::Result<Note<'_>, Refusal> {
     }
     let metadata = metadata(&event.metadata);
     bounded("metadata", metadata.to_string().len(), limits::EVENT_METADATA_BYTES_MAX)?;
-    Ok(Note { kind, message: &event.message, metadata })
+    Ok(PushedNote { kind, message: &event.message, metadata })
 }
 
-fn checked_file(file: &PushArtifact) -> std::result::Result<File, Refusal> {
+fn checked_file(file: &PushArtifact) -> std::result::Result<PushedFile, Refusal> {
     let path = checked_path(&file.file_path)?;
     let content_type = content_type(file.content_type.as_deref())?;
     without_secrets(&[path, &content_type])?;
-    Ok(File { path: path.to_owned(), content_type })
+    Ok(PushedFile { path: path.to_owned(), content_type })
 }
 
 fn bounded(what: &str, bytes: usize, max: usize) -> std::result::Result<(), Refusal> {

@@ -4,24 +4,24 @@ use contract::continuity::push::PushStatus;
 use contract::domain::code::ErrorCode;
 use contract::domain::reason::Reason;
 use contract::domain::status::Status;
-use contract::domain::task::{Command, Rules, Task};
+use contract::domain::task::{Command, Task, TransitionRules};
 use contract::domain::text::quoted;
 use serde_json::json;
 
 use super::Moved;
-use crate::checking::Checked;
+use crate::checking::CheckResults;
 use crate::error::{Error, Result};
 use crate::record::EventWriter;
 use crate::task;
 use crate::task::complete::say_closed;
 
-pub(super) struct Wanted<'p> {
+pub(super) struct StatusChange<'p> {
     to: Status,
     reason: Option<Reason>,
     asked: &'p PushStatus,
 }
 
-impl<'p> Wanted<'p> {
+impl<'p> StatusChange<'p> {
     pub(super) fn of(asked: &'p PushStatus) -> Result<Self> {
         let to = Status::from_continuity(&asked.status).ok_or_else(|| {
             Error::new(ErrorCode::InvalidInput, format!("invalid status {}", quoted(&asked.status)))
@@ -43,13 +43,13 @@ impl<'p> Wanted<'p> {
         &self,
         work: &mut EventWriter<'_, '_>,
         task: &mut Task,
-        proof: &Checked,
+        proof: &CheckResults,
     ) -> Result<Moved> {
         task::open_to_agents(work.tx, task)?;
         let command = Command::Move {
             to: self.to,
             reason: self.reason.clone(),
-            rules: Rules::Continuity,
+            rules: TransitionRules::Continuity,
             verified: proof.proves(work.tx, task)?,
             withheld: proof.withheld.clone().map(Reason::from),
             by: Some(work.caller.agent.clone()),

@@ -1,4 +1,4 @@
-use super::{Entry, VERBS};
+use super::{VERBS, VerbEntry};
 
 #[test]
 fn names_and_commands_are_unique_and_every_verb_says_what_it_does() {
@@ -9,7 +9,7 @@ fn names_and_commands_are_unique_and_every_verb_says_what_it_does() {
         // `lock release` the flag `--force` does, for `session audit` the flag `--write`.
         let shares = verb.command.is_empty()
             || matches!(verb.name, "task.cancel" | "run.logs_of_run" | "lock.force" | "session.write_audit");
-        let is_other = |other: &Entry| shares || other.command != verb.command;
+        let is_other = |other: &VerbEntry| shares || other.command != verb.command;
         assert!(others.iter().all(is_other), "{}", verb.command);
         assert!(verb.summary.len() > 5 && !verb.summary.ends_with('.'), "{}", verb.name);
     }

@@ -7,10 +7,10 @@ use contract::operator::Outcome;
 use store::Store;
 
 use super::submit::Request;
-use super::{Judged, Observation, judge};
+use super::{JudgedResult, Observation, judge};
 use crate::assignment::packet::HEARTBEAT_SECONDS_MIN;
 use crate::assignment::snapshot::{locked_scopes, watch_name, watched};
-use crate::checking::Checked;
+use crate::checking::CheckResults;
 use crate::context::{Context, SharedClock};
 use crate::error::Result;
 use crate::heartbeat;
@@ -21,7 +21,7 @@ pub(super) fn observe(cx: &mut Context, request: &Request) -> Result<Observation
     while_alive(cx, &judged, |cx| look(cx, &judged))
 }
 
-fn look(cx: &mut Context, judged: &Judged) -> Result<Observation> {
+fn look(cx: &mut Context, judged: &JudgedResult) -> Result<Observation> {
     let host = cx.host();
     // An assignment that was interrupted before its snapshot was kept is judged without one.
     let locked = match &judged.issued.snapshot {
@@ -42,9 +42,9 @@ fn look(cx: &mut Context, judged: &Judged) -> Result<Observation> {
             let task = crate::task::required(&cx.store.read()?, judged.issued.task_id.as_str())?;
             crate::checking::run_checks(cx, &task)?
         }
-        Outcome::Blocked | Outcome::Failed => Checked::default(),
+        Outcome::Blocked | Outcome::Failed => CheckResults::default(),
     };
-    let Checked { seen: checks, withheld, .. } = checked;
+    let CheckResults { seen: checks, withheld, .. } = checked;
     Ok(Observation { checks, withheld, workspace, root, arrived: Some(judged.arrived.clone()) })
 }
 
@@ -52,7 +52,7 @@ fn look(cx: &mut Context, judged: &Judged) -> Result<Observation> {
 /// checks take long.
 fn while_alive<A>(
     cx: &mut Context,
-    judged: &Judged,
+    judged: &JudgedResult,
     work: impl FnOnce(&mut Context) -> Result<A>,
 ) -> Result<A> {
     let place = cx.place();
@@ -71,7 +71,7 @@ fn beat_until(
     done: &mpsc::Receiver<()>,
     open: impl Fn() -> Option<Store>,
     clock: &SharedClock,
-    judged: &Judged,
+    judged: &JudgedResult,
 ) {
     const FIRST: Duration = Duration::from_secs(1);
     let request = heartbeat::Request {

@@ -6,7 +6,7 @@ mod refusals;
 use contract::domain::change::Change;
 use contract::domain::check::CheckSeen;
 use contract::domain::crew::budget::Spent;
-use contract::domain::crew::snapshot::Changes;
+use contract::domain::crew::snapshot::SnapshotChanges;
 use contract::domain::crew::token::LockToken;
 use contract::domain::crew::{CrewChange, Ended};
 use contract::domain::money::MicroUsd;
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::observe::observe;
 use super::transition::{blocker, delta};
-use super::{Judged, Observation, Sent, judged, state_of};
+use super::{JudgedResult, Observation, Sent, judged, state_of};
 use crate::assignment::snapshot::watch_name;
 use crate::context::{Context, Session};
 use crate::crew::blockers::settle_blocker;
@@ -85,7 +85,7 @@ pub struct Answer {
     /// Why it is only claimed although its checks passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<String>,
-    pub changes: Option<Changes>,
+    pub changes: Option<SnapshotChanges>,
     pub row: Value,
 }
 
@@ -161,9 +161,9 @@ fn spent(request: &Request) -> Result<Spent> {
 fn accept(
     work: &mut EventWriter<'_, '_>,
     state: &LedgerState,
-    judged: &Judged,
+    judged: &JudgedResult,
     checks: &[CheckSeen],
-    changes: Option<Changes>,
+    changes: Option<SnapshotChanges>,
 ) -> Result<()> {
     let task = state.task(&judged.reference)?;
     let accepted = CrewChange::ResultAccepted {

@@ -1,17 +1,17 @@
 //! What a result does to its row.
 
-use contract::domain::crew::worklog::Line;
+use contract::domain::crew::worklog::WorklogLine;
 use contract::domain::status::Status;
 use contract::json::Map;
 use contract::operator::{Blocker, Code, Delta, Outcome};
 use serde_json::Value;
 
-use super::Judged;
+use super::JudgedResult;
 use crate::crew::ledger_state::LedgerState;
 use crate::record::EventWriter;
 
 /// The delta that a result makes of its row.
-pub(super) fn delta(work: &EventWriter<'_, '_>, state: &LedgerState, judged: &Judged) -> Delta {
+pub(super) fn delta(work: &EventWriter<'_, '_>, state: &LedgerState, judged: &JudgedResult) -> Delta {
     let status = match judged.result.status {
         Outcome::Done => Status::Done,
         Outcome::Blocked => Status::Blocked,
@@ -29,7 +29,7 @@ pub(super) fn delta(work: &EventWriter<'_, '_>, state: &LedgerState, judged: &Ju
 }
 
 /// Why the worker is blocked: its notes, and the code and the next step of the last entry in its worklog.
-pub(super) fn blocker(judged: &Judged, last: Option<&Line>) -> Blocker {
+pub(super) fn blocker(judged: &JudgedResult, last: Option<&WorklogLine>) -> Blocker {
     let last: Value = last.and_then(|last| serde_json::from_str(&last.text).ok()).unwrap_or_default();
     let said = judged.result.extra.get("x_code").unwrap_or(&last["code"]);
     let code = said.as_str().and_then(Code::parse).filter(|code| *code != Code::Ok);

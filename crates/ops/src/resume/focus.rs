@@ -7,7 +7,7 @@ use contract::domain::request::Agent;
 use contract::domain::status::Status;
 use contract::domain::task::{Task, TaskId};
 use contract::domain::time::{Now, Timestamp};
-use store::{Event, TakeableState, TaskSearch, Tx};
+use store::{LoggedEvent, TakeableState, TaskSearch, Tx};
 
 use crate::error::Result;
 use crate::task::required;
@@ -15,7 +15,7 @@ use crate::task::required;
 /// The kind of the event that tells an agent of a task.
 const ASSIGNED: &str = "task_assigned";
 
-pub(super) struct Asked<'a> {
+pub(super) struct FocusRequest<'a> {
     pub(super) agent: &'a Agent,
     pub(super) project: Option<&'a str>,
     /// The task that the caller named.
@@ -37,7 +37,12 @@ impl Chosen {
     }
 }
 
-pub(super) fn choose(tx: &Tx<'_>, now: &Now, asked: &Asked<'_>, deltas: &[Event]) -> Result<Chosen> {
+pub(super) fn choose(
+    tx: &Tx<'_>,
+    now: &Now,
+    asked: &FocusRequest<'_>,
+    deltas: &[LoggedEvent],
+) -> Result<Chosen> {
     if let Some(id) = asked.named {
         return Ok(Chosen::of(required(tx, id)?, FocusRule::Asked));
     }
@@ -81,7 +86,7 @@ pub(super) fn choose(tx: &Tx<'_>, now: &Now, asked: &Asked<'_>, deltas: &[Event]
 }
 
 /// A task that may have been deleted since it was named.
-fn known(tx: &Tx<'_>, asked: &Asked<'_>, id: Option<&str>) -> Result<Option<Task>> {
+fn known(tx: &Tx<'_>, asked: &FocusRequest<'_>, id: Option<&str>) -> Result<Option<Task>> {
     let parsed = id.and_then(|id| contract::domain::id::Id::parse(id).ok());
     let found = parsed.map(|id| tx.task(&id)).transpose()?.flatten();
     let is_orphan = |task: &Task| asked.orphans.iter().any(|orphan| orphan.id == task.id);

@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::focus::Chosen;
-use super::situation::{self, Extent, Place};
-use super::{Found, find, orphans};
+use super::situation::{self, SituationExtent, Viewpoint};
+use super::{ResumePoint, find, orphans};
 use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::verb::{Function, Surface, Verb};
@@ -97,17 +97,18 @@ pub fn look(cx: &mut Context, session: &Session, request: &Request) -> Result<(A
     let agent = &Agent::parse(&request.agent).map_err(invalid)?;
     let (program, now) = (&*session.origin.program, cx.now());
     let as_of = request.as_of;
-    let extent = if wanted.only_task.is_some() { Extent::TaskOnly } else { Extent::Project };
+    let extent =
+        if wanted.only_task.is_some() { SituationExtent::TaskOnly } else { SituationExtent::Project };
     cx.read_viewing(|tx, view| {
         let project = wanted.project(tx, agent)?;
         let orphans = orphans::find(tx, view, &now, project.as_deref())?;
-        let Found { project, chosen: Chosen { task, rule }, .. } =
+        let ResumePoint { project, chosen: Chosen { task, rule }, .. } =
             find(tx, &now, (agent, project), &wanted, &orphans)?;
         let (task, rule) = match task.filter(|task| as_of.is_none_or(|as_of| task.created_at <= as_of)) {
             Some(task) => (Some(task), rule),
             None => (None, FocusRule::None),
         };
-        let place = Place { agent, project: project.as_deref(), program, now: &now, as_of, extent };
+        let place = Viewpoint { agent, project: project.as_deref(), program, now: &now, as_of, extent };
         let situation = situation::gather((tx, view), &place, task.as_ref())?;
         let Composed { brief, prompt, digest, .. } = compose(&situation, wanted.budget);
         let answer = Answer {

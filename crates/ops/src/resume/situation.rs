@@ -2,16 +2,16 @@
 
 mod tasks;
 
-use contract::continuity::brief::{FailedCheck, History, Program, ProjectView, Situation, TaskLine};
+use contract::continuity::brief::{FailedCheck, History, ProgramCommand, ProjectView, Situation, TaskLine};
 use contract::continuity::substance::{
     CHECKPOINT, LAST_WORDS, TODO_SNAPSHOT, TOOL_FAILURE, TOOL_SUCCESS, USER_PROMPT,
 };
 use contract::continuity::{ArtifactView, EventView};
-use contract::domain::memory::{Memory, Place as MemoryPlace, Scope};
+use contract::domain::memory::{Memory, MemoryScope as MemoryPlace, Scope};
 use contract::domain::request::Agent;
 use contract::domain::task::Task;
 use contract::domain::time::{Now, Timestamp};
-use store::{Event, EventScope, Tx};
+use store::{EventScope, LoggedEvent, Tx};
 
 use crate::error::Result;
 use crate::event;
@@ -33,25 +33,25 @@ const MEMORIES: usize = 200;
 const ARTIFACTS: usize = 50;
 
 /// Who looks, and where.
-pub(crate) struct Place<'p> {
+pub(crate) struct Viewpoint<'p> {
     pub(crate) agent: &'p Agent,
     pub(crate) project: Option<&'p str>,
-    pub(crate) program: &'p Program,
+    pub(crate) program: &'p ProgramCommand,
     pub(crate) now: &'p Now,
     /// The moment to look back from; what was written later is not seen.
     pub(crate) as_of: Option<Timestamp>,
-    pub(crate) extent: Extent,
+    pub(crate) extent: SituationExtent,
 }
 
 /// How much of the project is included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum SituationExtent {
     Project,
     /// One task and no other.
     TaskOnly,
 }
 
-impl Place<'_> {
+impl Viewpoint<'_> {
     fn at(&self) -> Timestamp {
         self.as_of.unwrap_or(self.now.at)
     }
@@ -65,15 +65,15 @@ impl Place<'_> {
         tasks.into_iter().filter(|task| self.sees(task.created_at)).map(TaskLine::from).collect()
     }
 
-    fn views<'e>(&self, events: impl IntoIterator<Item = &'e Event>) -> Vec<EventView> {
-        let seen = |event: &&Event| self.sees(Timestamp::from_millis(event.record.at));
+    fn views<'e>(&self, events: impl IntoIterator<Item = &'e LoggedEvent>) -> Vec<EventView> {
+        let seen = |event: &&LoggedEvent| self.sees(Timestamp::from_millis(event.record.at));
         events.into_iter().filter(seen).map(event::view).collect()
     }
 }
 
 pub(crate) fn gather<'s>(
     (tx, view): (&Tx<'_>, &HostView),
-    place: &Place<'s>,
+    place: &Viewpoint<'s>,
     task: Option<&'s Task>,
 ) -> Result<Situation<'s>> {
     let mut situation = Situation {
@@ -95,8 +95,8 @@ pub(crate) fn gather<'s>(
         held: Vec::new(),
     };
     match place.extent {
-        Extent::TaskOnly => {}
-        Extent::Project => {
+        SituationExtent::TaskOnly => {}
+        SituationExtent::Project => {
             situation.pipeline = pipeline(tx, place, task)?;
             situation.unlocks = unlocks(tx, place, task)?;
             situation.finished = finished(tx, place)?;
@@ -107,7 +107,7 @@ pub(crate) fn gather<'s>(
 }
 
 /// The state of the project. A new project has only its name.
-fn project(tx: &Tx<'_>, place: &Place<'_>) -> Result<Option<ProjectView>> {
+fn project(tx: &Tx<'_>, place: &Viewpoint<'_>) -> Result<Option<ProjectView>> {
     let Some(id) = place.project else { return Ok(None) };
     let known = tx.project_row(id)?.filter(|known| place.sees(known.created_at));
     Ok(known.map(|known| ProjectView {
@@ -119,7 +119,7 @@ fn project(tx: &Tx<'_>, place: &Place<'_>) -> Result<Option<ProjectView>> {
 }
 
 /// Of the task, of the project, of the agent and of everyone.
-fn memories(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<Memory>> {
+fn memories(tx: &Tx<'_>, place: &Viewpoint<'_>, task: Option<&Task>) -> Result<Vec<Memory>> {
     let scoped = |scope, id: &str| MemoryPlace { scope, scope_id: id.to_owned() };
     let places = [
         task.map(|task| scoped(Scope::Task, task.id.as_str())),
@@ -137,7 +137,7 @@ fn memories(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<M
 
 /// What happened in the task, and what agents said about the project alone. Without a task, what happened last in the
 /// project: its sessions may have had none.
-fn history(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<History> {
+fn history(tx: &Tx<'_>, place: &Viewpoint<'_>, task: Option<&Task>) -> Result<History> {
     let of_project = place.project.map(EventScope::Project);
     let Some(scope) = task.map(|task| EventScope::Task(&task.id)).or(of_project) else {
         return Ok(History::default());
@@ -145,7 +145,7 @@ fn history(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Histor
     let of_kind = |kind, most| Ok::<_, crate::Error>(place.views(&tx.repeated(scope, kind, most)?));
     let prompts = of_project.map(|scope| tx.repeated(scope, USER_PROMPT, PROMPTS)).transpose()?;
     let mut said = tx.said(scope, SAID)?;
-    if let (Some(_), Some(project), Extent::Project) = (task, place.project, place.extent) {
+    if let (Some(_), Some(project), SituationExtent::Project) = (task, place.project, place.extent) {
         said.extend(tx.said(EventScope::ProjectAlone(project), SAID_OF_PROJECT)?);
         said.sort_by_key(|event| std::cmp::Reverse(event.id));
     }
@@ -166,7 +166,7 @@ fn failed_check(tx: &Tx<'_>, task: Option<&Task>) -> Result<Option<FailedCheck>>
     Ok(FailedCheck::last(&tx.attempts_of_task(&task.id)?))
 }
 
-fn artifacts(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<ArtifactView>> {
+fn artifacts(tx: &Tx<'_>, place: &Viewpoint<'_>, task: Option<&Task>) -> Result<Vec<ArtifactView>> {
     let Some(task) = task else { return Ok(Vec::new()) };
     let registered = tx.artifacts(&task.id, ARTIFACTS)?;
     let seen = registered.iter().filter(|artifact| place.sees(artifact.created_at));

@@ -1,14 +1,14 @@
 //! The locks of a rollback: those of a writer, held by the process that rolls back.
 
 use contract::domain::code::ErrorCode;
-use contract::domain::crew::lock::{LockMode, Wanted};
+use contract::domain::crew::lock::{LockMode, WantedLock};
 use contract::domain::limits;
 use contract::domain::rollback::Stage;
 use contract::domain::run::Owner;
 use contract::domain::scope::Scope;
 use contract::domain::task::Task;
 
-use super::Subject;
+use super::RollbackSubject;
 use crate::context::{Caller, Context};
 use crate::crew::conflict::{self, LockConflict};
 use crate::crew::grants::{self, LockRequest};
@@ -20,7 +20,7 @@ use crate::record::EventWriter;
 /// Nobody may write there meanwhile, so it needs the same locks as a writer.
 pub(super) fn lock(
     work: &mut EventWriter<'_, '_>,
-    subject: &Subject,
+    subject: &RollbackSubject,
     scopes: &[Scope],
     owner: &Owner,
 ) -> Result<()> {
@@ -41,7 +41,7 @@ pub(super) fn lock(
         reference: &reference,
         scopes: scopes
             .iter()
-            .map(|scope| Wanted { scope: scope.clone(), mode: LockMode::Exclusive })
+            .map(|scope| WantedLock { scope: scope.clone(), mode: LockMode::Exclusive })
             .collect(),
         timeout: limits::ENGINE_LOCK_LEASE,
         fold: work.view.folds_case(&run.asked.workspace)?,

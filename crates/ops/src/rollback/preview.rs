@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::undo::Request;
-use super::{Subject, listed};
+use super::{RollbackSubject, listed};
 use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::host::RollbackJob;
@@ -43,7 +43,7 @@ pub struct Answer {
 pub fn preview(cx: &mut Context, session: &Session, request: &Request) -> Result<Answer> {
     let direction = request.direction();
     let id = cx.task_id(session, &request.task)?;
-    let (subject, silent_since) = Subject::look(cx, &id, direction)?;
+    let (subject, silent_since) = RollbackSubject::look(cx, &id, direction)?;
     let files = cx.host().roll_back(&RollbackJob {
         root: &subject.run.asked.workspace,
         attempts: &subject.ids(),

@@ -2,7 +2,7 @@
 
 use contract::aop::Code;
 use contract::domain::code::ErrorCode;
-use contract::domain::rollback::{Counts, Direction, FileResult, Rollback, Stage, Trigger};
+use contract::domain::rollback::{Direction, FileResult, Rollback, RollbackCounts, Stage, Trigger};
 use contract::domain::run::{Owner, RunId};
 use contract::domain::scope::Scope;
 use contract::domain::task::TaskId;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use store::Witness;
 
 use super::locks::{let_go, lock, release};
-use super::{Subject, listed, record};
+use super::{RollbackSubject, listed, record};
 use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::host::{HostView, RollbackJob};
@@ -57,7 +57,7 @@ pub struct Answer {
     pub direction: Direction,
     /// The numbers of the attempts, newest first.
     pub attempts: Vec<i64>,
-    pub counts: Counts,
+    pub counts: RollbackCounts,
     /// `E_ROLLBACK_FAILED` if a path was left as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
@@ -94,10 +94,14 @@ fn undo_all(cx: &mut Context, session: &Session, request: &Request) -> Result<Re
 }
 
 /// Journals the rollback with the locks of its scope, then changes the files.
-fn carry_out(cx: &mut Context, session: &Session, request: &Request) -> Result<(Subject, Vec<FileResult>)> {
+fn carry_out(
+    cx: &mut Context,
+    session: &Session,
+    request: &Request,
+) -> Result<(RollbackSubject, Vec<FileResult>)> {
     let direction = request.direction();
     let id = cx.task_id(session, &request.task)?;
-    let (subject, silent_since) = Subject::look(cx, &id, direction)?;
+    let (subject, silent_since) = RollbackSubject::look(cx, &id, direction)?;
     let host = cx.host();
     let scopes = host.snapshot_scopes(&subject.ids())?;
     let owner = host.owner();
@@ -125,14 +129,14 @@ fn carry_out(cx: &mut Context, session: &Session, request: &Request) -> Result<(
 fn begin(
     cx: &mut Context,
     (session, view): (&Session, &HostView),
-    judged: &Subject,
+    judged: &RollbackSubject,
     (scopes, owner): (&[Scope], &Owner),
     direction: Direction,
-) -> Result<Subject> {
+) -> Result<RollbackSubject> {
     let tx = cx.store.begin()?;
     let now = cx.clock.now();
     let mut work = EventWriter { tx: &tx, now: &now, ids: &mut *cx.ids, caller: &session.caller, view };
-    let subject = Subject::load(&tx, judged.task.id.as_str(), direction, (&now, view))?;
+    let subject = RollbackSubject::load(&tx, judged.task.id.as_str(), direction, (&now, view))?;
     if subject.covered != judged.covered {
         let message = "the task was changed meanwhile; nothing was rolled back";
         return Err(
@@ -148,7 +152,7 @@ fn begin(
         by: session.caller.entity.clone(),
         since: subject.covered.attempts.last().copied().unwrap_or(newest.begun.number),
         at: now.at,
-        counts: Counts::default(),
+        counts: RollbackCounts::default(),
         left: Vec::new(),
     });
     record(&mut work, &subject.task, &newest.begun.id, (&begun, &[]))?;
@@ -157,7 +161,7 @@ fn begin(
 }
 
 /// Writes down the results, and releases the locks.
-fn end(work: &mut EventWriter<'_, '_>, subject: &Subject, files: &[FileResult]) -> Result<Answer> {
+fn end(work: &mut EventWriter<'_, '_>, subject: &RollbackSubject, files: &[FileResult]) -> Result<Answer> {
     let newest = &subject.attempts[0];
     let attempts = work.tx.attempts_of_task(&subject.task.id)?;
     let begun = attempts.into_iter().find(|attempt| attempt.begun.id == newest.begun.id);

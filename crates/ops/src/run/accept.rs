@@ -46,7 +46,7 @@ pub struct Submission {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Accepted {
+pub struct AcceptedRun {
     pub run_id: RunId,
     pub corr: String,
 }
@@ -54,7 +54,7 @@ pub struct Accepted {
 /// What makes two submissions the same: the bytes, where they apply and how they were read. Depth and parent are not
 /// part of it.
 #[derive(Serialize)]
-struct Fingerprint<'r> {
+struct SubmitFingerprint<'r> {
     document: &'r str,
     workspace: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,9 +63,9 @@ struct Fingerprint<'r> {
     map: &'r BTreeMap<String, String>,
 }
 
-pub fn submit(cx: &mut Context, session: &Session, request: &Submission) -> Result<Reply<Accepted>> {
+pub fn submit(cx: &mut Context, session: &Session, request: &Submission) -> Result<Reply<AcceptedRun>> {
     refuse_secrets_in(&json!([request.plan, request.objective, request.workspace]))?;
-    let same = Fingerprint {
+    let same = SubmitFingerprint {
         document: &request.document_digest,
         workspace: &request.workspace,
         executor: request.aop.executor.as_deref(),
@@ -81,7 +81,7 @@ pub fn submit(cx: &mut Context, session: &Session, request: &Submission) -> Resu
         let mut run = new_run(work, request, environment);
         run.plan.budget = delegation::affordable(work.tx, run.parent_task.as_ref(), run.plan.budget)?;
         accept(work, &run, &author, &request.aop.fallbacks)?;
-        Ok(Accepted { run_id: run.id, corr: run.corr })
+        Ok(AcceptedRun { run_id: run.id, corr: run.corr })
     })
 }
 

@@ -9,7 +9,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::reason::Reason;
 use contract::domain::run::{Run, RunState};
 use contract::domain::status::Status;
-use contract::domain::task::{Command, Rules, Task};
+use contract::domain::task::{Command, Task, TransitionRules};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -160,7 +160,7 @@ fn move_to_canceled(work: &mut EventWriter<'_, '_>, mut task: Task, reason: Reas
     let command = Command::Move {
         to: Status::Canceled,
         reason: Some(reason),
-        rules: Rules::Operator,
+        rules: TransitionRules::Operator,
         verified: false,
         withheld: None,
         by: None,

@@ -17,24 +17,24 @@ use crate::error::{Error, Result};
 /// A plan (TOML or JSON), AOP TASKs, an AEE task or a prompt: the text of its file, or the JSON in it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "the document must be text or a JSON object")]
-pub enum Document {
+pub enum DocumentInput {
     Text(String),
     Json(Map<String, Value>),
 }
 
-impl Document {
+impl DocumentInput {
     /// What is read and digested. JSON is written without spaces.
     pub fn bytes(&self) -> Cow<'_, [u8]> {
         match self {
-            Document::Text(text) => Cow::Borrowed(text.as_bytes()),
-            Document::Json(fields) => Cow::Owned(Value::Object(fields.clone()).to_string().into_bytes()),
+            DocumentInput::Text(text) => Cow::Borrowed(text.as_bytes()),
+            DocumentInput::Json(fields) => Cow::Owned(Value::Object(fields.clone()).to_string().into_bytes()),
         }
     }
 }
 
 /// A document that was understood, and the workspace it names.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Understood {
+pub struct ReadDocument {
     pub intake: Intake,
     /// An absolute path.
     pub workspace: String,
@@ -43,10 +43,10 @@ pub struct Understood {
 /// Reads a document with the executors that are configured for its directory.
 pub(crate) fn read(
     cx: &Context,
-    document: &Document,
+    document: &DocumentInput,
     directory: &str,
     reading: &Reading,
-) -> Result<Understood> {
+) -> Result<ReadDocument> {
     let executors = cx.host().executors(directory)?;
     understand(&document.bytes(), directory, reading, &executors)
 }
@@ -79,7 +79,7 @@ pub fn understand(
     directory: &str,
     reading: &Reading,
     executors: &Executors,
-) -> Result<Understood> {
+) -> Result<ReadDocument> {
     let base = absolute(directory)?;
     let name = reading.name.as_deref();
     let what = |kind| name.map_or_else(|| title(kind).to_owned(), |name| format!("{} {name}", title(kind)));
@@ -94,7 +94,7 @@ pub fn understand(
         return Err(Error::invalid(&what(intake.kind), findings)
             .hint(format!("write below {workspace}, or set the workspace of the document")));
     }
-    Ok(Understood { intake, workspace })
+    Ok(ReadDocument { intake, workspace })
 }
 
 fn absolute(directory: &str) -> Result<PathBuf> {

@@ -3,7 +3,7 @@
 mod entry;
 mod granted;
 
-pub use entry::{Entry, Note, Written};
+pub use entry::{JournalEntry, JournalNote, JournalWritten};
 pub use granted::Wants;
 
 use contract::domain::attempt::AttemptId;
@@ -14,7 +14,7 @@ use contract::domain::crew::budget::Spent;
 use contract::domain::reason::Reason;
 use contract::domain::run::{Owner, Run, RunId, RunState};
 use contract::domain::status::Status;
-use contract::domain::task::{Command, Rules, TaskId};
+use contract::domain::task::{Command, TaskId, TransitionRules};
 use contract::domain::time::Timestamp;
 
 use crate::context::{Caller, Context};
@@ -22,7 +22,7 @@ use crate::crew::grants;
 use crate::error::{Error, Result};
 use crate::host::HostView;
 use crate::record::{EventBody, EventWriter};
-use granted::{Stop, end, hold, start};
+use granted::{JournalStop, end, hold, start};
 
 /// Writes all entries or none. Refused when the run is no longer the writer's.
 pub fn write(
@@ -30,8 +30,8 @@ pub fn write(
     caller: &Caller,
     run_id: &RunId,
     owner: &Owner,
-    entries: &[Entry],
-) -> Result<Written> {
+    entries: &[JournalEntry],
+) -> Result<JournalWritten> {
     let tx = cx.store.begin()?;
     let now = cx.clock.now();
     let mut run = super::required(&tx, run_id)?;
@@ -43,12 +43,12 @@ pub fn write(
     for entry in entries {
         match write_one(&mut work, &mut run, entry)? {
             Ok(granted) => token = granted.or(token),
-            Err(Stop::Hindered(hindrance)) => return Ok(Written::Hindered(hindrance)),
-            Err(Stop::Fenced) => return Ok(Written::Fenced),
+            Err(JournalStop::Hindered(hindrance)) => return Ok(JournalWritten::Hindered(hindrance)),
+            Err(JournalStop::Fenced) => return Ok(JournalWritten::Fenced),
         }
     }
     tx.commit()?;
-    Ok(Written::All { token })
+    Ok(JournalWritten::All { token })
 }
 
 /// The refusal for an engine that lost its run.
@@ -60,60 +60,60 @@ pub fn taken(run_id: &RunId) -> Error {
 fn write_one(
     work: &mut EventWriter<'_, '_>,
     run: &mut Run,
-    entry: &Entry,
-) -> Result<std::result::Result<Option<i64>, Stop>> {
+    entry: &JournalEntry,
+) -> Result<std::result::Result<Option<i64>, JournalStop>> {
     let mut about = super::about(run);
     match entry {
-        Entry::Envelope(note) => {
+        JournalEntry::Envelope(note) => {
             about.task_id.clone_from(&note.task_id);
             work.say_for(note.from.as_deref(), &about, says(note))?;
         }
-        Entry::MoveTask { task_id, to, reason } => {
+        JournalEntry::MoveTask { task_id, to, reason } => {
             let reason = reason.as_ref();
             move_task(work, task_id, EngineMove { to: *to, reason, verified: false, withheld: None })?;
         }
-        Entry::Finish { task_id, verified, withheld } => {
+        JournalEntry::Finish { task_id, verified, withheld } => {
             let (verified, withheld) = (*verified, withheld.as_ref());
             move_task(work, task_id, EngineMove { to: Status::Done, reason: None, verified, withheld })?;
         }
-        Entry::Pin { task_id, files } => {
+        JournalEntry::Pin { task_id, files } => {
             let task = crate::task::required(work.tx, task_id.as_str())?;
             crate::checking::pin(work, &task, files)?;
         }
-        Entry::StartAttempt { attempt, dispatch, wants } => {
+        JournalEntry::StartAttempt { attempt, dispatch, wants } => {
             return start(work, run, (attempt, dispatch.as_deref()), wants);
         }
-        Entry::NameSession { attempt_id, agent_session } => {
+        JournalEntry::NameSession { attempt_id, agent_session } => {
             let named = Change::AttemptNamed {
                 attempt_id: attempt_id.clone(),
                 agent_session: contract::secrets::scrub(agent_session).into_owned(),
             };
             work.change(&about, "Conversation named", &named)?;
         }
-        Entry::EndAttempt { .. } => return end(work, run, entry),
-        Entry::RollBack { .. } => return granted::roll_back(work, entry),
-        Entry::Land { .. } => return granted::land(work, &about, entry),
-        Entry::Hold { task_id, wants } => return hold(work, run, task_id, wants),
-        Entry::WaitForLimit { task_id, resource } => {
+        JournalEntry::EndAttempt { .. } => return end(work, run, entry),
+        JournalEntry::RollBack { .. } => return granted::roll_back(work, entry),
+        JournalEntry::Land { .. } => return granted::land(work, &about, entry),
+        JournalEntry::Hold { task_id, wants } => return hold(work, run, task_id, wants),
+        JournalEntry::WaitForLimit { task_id, resource } => {
             crate::limit_window::begin_wait(work, run, task_id, resource)?;
         }
-        Entry::LetGo { task_id } => {
+        JournalEntry::LetGo { task_id } => {
             let task = crate::task::required(work.tx, task_id.as_str())?;
             grants::let_go(work, &task, Ended::Withdrawn, Spent::default())?;
         }
-        Entry::Aop { task_id, event } => {
+        JournalEntry::Aop { task_id, event } => {
             let task = crate::task::required(work.tx, task_id.as_str())?;
             crate::aop_event::say(work, &task, event.as_ref().clone())?;
         }
-        Entry::AopOfRun { event } => {
+        JournalEntry::AopOfRun { event } => {
             let names = (run.asked.session_id.clone(), None);
             crate::aop_event::say_about(work, &about, names, event.as_ref().clone())?;
         }
-        Entry::MoveRun { to: RunState::Stopped, .. } if run.cancel_requested => {
+        JournalEntry::MoveRun { to: RunState::Stopped, .. } if run.cancel_requested => {
             // A cancellation was acknowledged; a stopped run would lose it.
             return Err(Error::new(ErrorCode::WrongState, "the run is being canceled"));
         }
-        Entry::MoveRun { to, result } => {
+        JournalEntry::MoveRun { to, result } => {
             let result = result.clone().map(crate::record::scrubbed);
             let moved = Change::RunMoved { run_id: run.asked.id.clone(), from: run.state, to: *to, result };
             work.change(&about, &format!("Run {}", to.as_str()), &moved)?;
@@ -138,7 +138,7 @@ fn move_task(work: &mut EventWriter<'_, '_>, task_id: &TaskId, moved: EngineMove
     let command = Command::Move {
         to: moved.to,
         reason: moved.reason.map(scrubbed),
-        rules: Rules::Operator,
+        rules: TransitionRules::Operator,
         verified: moved.verified,
         withheld: moved.withheld.map(scrubbed),
         by: None,
@@ -161,7 +161,7 @@ pub fn last_heartbeat(cx: &mut Context, attempt: &AttemptId) -> Result<Option<Ti
     Ok(cx.store.read()?.heartbeat_of(attempt)?)
 }
 
-fn says(note: &Note) -> EventBody {
+fn says(note: &JournalNote) -> EventBody {
     EventBody {
         r#type: note.kind.as_str(),
         to: note.to.clone(),

@@ -40,12 +40,12 @@ const ROWS_DEFAULT: u64 = 20;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub count: usize,
-    pub runs: Vec<Brief>,
+    pub runs: Vec<RunBrief>,
 }
 
 /// One run in a few words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Brief {
+pub struct RunBrief {
     pub id: RunId,
     /// Shared by everything that belongs to the run.
     pub corr: String,
@@ -59,7 +59,7 @@ pub struct Brief {
     pub ended_at: Option<Timestamp>,
 }
 
-impl From<&Run> for Brief {
+impl From<&Run> for RunBrief {
     fn from(run: &Run) -> Self {
         Self {
             id: run.asked.id.clone(),
@@ -81,7 +81,7 @@ pub fn list(cx: &mut Context, request: &Request) -> Result<Answer> {
 }
 
 /// Runs with the state that is shown, newest first.
-pub(crate) fn briefs(cx: &mut Context, state: Option<ShownState>, limit: usize) -> Result<Vec<Brief>> {
+pub(crate) fn briefs(cx: &mut Context, state: Option<ShownState>, limit: usize) -> Result<Vec<RunBrief>> {
     // Whether an engine lives is not in the store, so all runs that may be meant are looked at.
     let read = match state {
         Some(ShownState::Running | ShownState::Interrupted) => limits::LIST_ROWS_MAX,
@@ -98,7 +98,7 @@ pub(crate) fn briefs(cx: &mut Context, state: Option<ShownState>, limit: usize) 
     for run in rows(cx, state.map(ShownState::stored), read)? {
         let shown = super::shown_state(cx, &run);
         if state.is_none_or(|state| state == shown) {
-            found.push(Brief { state: shown, ..Brief::from(&run) });
+            found.push(RunBrief { state: shown, ..RunBrief::from(&run) });
         }
     }
     found.truncate(limit.clamp(1, limits::LIST_ROWS_MAX));

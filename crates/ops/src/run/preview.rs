@@ -7,7 +7,7 @@ use contract::plan::order::sorted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::document::{self, Document, Understood};
+use super::document::{self, DocumentInput, ReadDocument};
 use crate::context::Context;
 use crate::error::Result;
 use crate::verb::{Function, Surface, Verb};
@@ -27,7 +27,7 @@ impl Verb for Preview {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    pub document: Document,
+    pub document: DocumentInput,
     /// The absolute path of the directory that relative paths in the document start from.
     pub directory: String,
     /// What messages call the document, such as the name of its file.
@@ -68,8 +68,8 @@ pub fn preview(cx: &mut Context, request: &Request) -> Result<Answer> {
     Ok(Answer::from(&understood))
 }
 
-impl From<&Understood> for Answer {
-    fn from(understood: &Understood) -> Self {
+impl From<&ReadDocument> for Answer {
+    fn from(understood: &ReadDocument) -> Self {
         let plan = &understood.intake.plan;
         let planned = |index: usize| {
             let task = &plan.tasks[index];

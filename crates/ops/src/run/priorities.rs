@@ -35,7 +35,7 @@ pub fn changed(cx: &mut Context, after_id: i64) -> Result<Vec<PriorityChange>> {
 fn changes(tx: &Tx<'_>, filter: &EventFilter) -> Result<Vec<PriorityChange>> {
     let filter =
         EventFilter { kinds: vec![Change::TASK_PRIORITIZED.to_owned()], own: true, ..filter.clone() };
-    let change = |event: store::Event| PriorityChange {
+    let change = |event: store::LoggedEvent| PriorityChange {
         event: event.id,
         task: event.record.task_id.as_deref().and_then(|id| TaskId::parse(id).ok()),
     };

@@ -7,7 +7,7 @@ use contract::domain::run::{Owner, RunId};
 use serde_json::json;
 use store::Store;
 
-use super::journal::{self, Entry};
+use super::journal::{self, JournalEntry};
 use crate::context::{Caller, Context};
 use crate::error::{Error, Result};
 
@@ -17,7 +17,7 @@ pub fn rescue(
     cx: &mut Context,
     caller: &Caller,
     (run, owner): (&RunId, &Owner),
-    entries: &[Entry],
+    entries: &[JournalEntry],
     error: Error,
 ) -> Error {
     let path = cx.store.path().to_owned();
@@ -57,7 +57,7 @@ fn write(
     cx: &mut Context,
     caller: &Caller,
     (run, owner): (&RunId, &Owner),
-    (copy, entries): (&Path, &[Entry]),
+    (copy, entries): (&Path, &[JournalEntry]),
 ) -> Result<()> {
     if entries.is_empty() {
         return Ok(());

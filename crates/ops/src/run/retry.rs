@@ -4,7 +4,7 @@ use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::run::{DocumentKind, Run, RunId, RunState};
 use contract::domain::status::Status;
-use contract::domain::task::{Command, Rules, Task};
+use contract::domain::task::{Command, Task, TransitionRules};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -46,7 +46,7 @@ pub struct Answer {
 }
 
 /// What is to be retried, by id.
-enum Target {
+enum RetryTarget {
     Task(String),
     Run(String),
 }
@@ -54,16 +54,16 @@ enum Target {
 /// Resets the task and the tasks that were skipped because of it, and reopens their run. Done tasks stay done.
 pub fn retry(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     let target = match (&request.task_id, &request.run) {
-        (Some(task), None) => Target::Task(cx.task_id(session, task)?),
-        (None, Some(run)) => Target::Run(cx.run_id_once(session, run)?),
+        (Some(task), None) => RetryTarget::Task(cx.task_id(session, task)?),
+        (None, Some(run)) => RetryTarget::Run(cx.run_id_once(session, run)?),
         (None, None) | (Some(_), Some(_)) => {
             return Err(Error::new(ErrorCode::InvalidInput, "name a task or a run to retry, and not both"));
         }
     };
     cx.once_viewing(session, Retry::NAME, request, |work| {
         let (run_id, first) = match &target {
-            Target::Run(id) => (super::find(work.tx, id)?.asked.id, None),
-            Target::Task(id) => {
+            RetryTarget::Run(id) => (super::find(work.tx, id)?.asked.id, None),
+            RetryTarget::Task(id) => {
                 let task = crate::task::required(work.tx, id)?;
                 (run_of(work, &task)?, Some(task))
             }
@@ -155,7 +155,7 @@ fn move_to_todo(work: &mut EventWriter<'_, '_>, mut task: Task) -> Result<()> {
     let command = Command::Move {
         to: Status::Todo,
         reason: None,
-        rules: Rules::Continuity,
+        rules: TransitionRules::Continuity,
         verified: false,
         withheld: None,
         by: None,

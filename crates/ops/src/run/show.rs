@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::list::Brief;
+use super::list::RunBrief;
 use super::task_message::TaskMessage;
 use crate::context::{Context, Session};
 use crate::error::Result;
@@ -47,7 +47,7 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     #[serde(flatten)]
-    pub brief: Brief,
+    pub brief: RunBrief,
     pub workspace: String,
     pub document: SubmittedDocument,
     /// `null` until the run has ended.
@@ -105,11 +105,11 @@ pub struct TaskOfRun {
     pub attempts: Vec<Attempt>,
 }
 
-impl From<&Whole> for Answer {
-    fn from(whole: &Whole) -> Self {
+impl From<&WholeRun> for Answer {
+    fn from(whole: &WholeRun) -> Self {
         let asked = &whole.run.asked;
         Self {
-            brief: Brief::from(&whole.run),
+            brief: RunBrief::from(&whole.run),
             workspace: asked.workspace.clone(),
             document: SubmittedDocument { kind: asked.kind, digest: asked.document_digest.clone() },
             result: whole.run.result.clone().unwrap_or(Value::Null),
@@ -144,7 +144,7 @@ pub(crate) fn message_of(task: &Task) -> Option<&Value> {
     task.part.as_ref()?.spec.aop.as_ref()
 }
 
-fn session_of(whole: &Whole) -> Option<SessionOfRun> {
+fn session_of(whole: &WholeRun) -> Option<SessionOfRun> {
     let session_id = whole.run.asked.session_id.clone()?;
     let session = whole.tasks.iter().find_map(|(task, _)| message_of(task)?.get("session"));
     let word = |name: &str| session.and_then(|said| said.get(name)?.as_str()).map(str::to_owned);
@@ -159,32 +159,32 @@ fn session_of(whole: &Whole) -> Option<SessionOfRun> {
 
 /// A run with everything in it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Whole {
+pub struct WholeRun {
     pub run: Run,
     /// In the order of the plan, each with its attempts, oldest first.
     pub tasks: Vec<(Task, Vec<Attempt>)>,
 }
 
 /// A run by its id, a unique prefix of it, or its correlation id.
-pub fn show(cx: &mut Context, session: &Session, which: &str) -> Result<Whole> {
+pub fn show(cx: &mut Context, session: &Session, which: &str) -> Result<WholeRun> {
     let run = cx.run_named(session, which)?;
     whole(cx, run)
 }
 
 /// A run by its id.
-pub fn by_id(cx: &mut Context, id: &RunId) -> Result<Whole> {
+pub fn by_id(cx: &mut Context, id: &RunId) -> Result<WholeRun> {
     let run = state(cx, id)?;
     whole(cx, run)
 }
 
-fn whole(cx: &mut Context, run: Run) -> Result<Whole> {
+fn whole(cx: &mut Context, run: Run) -> Result<WholeRun> {
     let tx = cx.store.read()?;
     let mut tasks = Vec::new();
     for task in tx.tasks_of_run(&run.asked.id)? {
         let attempts = tx.attempts_of_task(&task.id)?;
         tasks.push((task, attempts));
     }
-    Ok(Whole { run, tasks })
+    Ok(WholeRun { run, tasks })
 }
 
 /// Just the run's own row: what an attached caller looks at again and again.

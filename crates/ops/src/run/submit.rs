@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::accept::{self, AopSubmission, Submission};
 use super::delegation;
-use super::document::{self, Document};
+use super::document::{self, DocumentInput};
 use super::nested;
 use super::work::{RunAnswer, work};
 use crate::context::{Context, Session};
@@ -34,7 +34,7 @@ impl Verb for Submit {
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    pub document: Document,
+    pub document: DocumentInput,
     /// The absolute path of the directory that relative paths in the document start from. Its project's policy holds.
     pub directory: String,
     /// What messages call the document, such as the name of its file.
@@ -72,7 +72,7 @@ fn first_depth() -> u32 {
 
 pub fn submit(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<RunAnswer>> {
     let reading = document::reading(cx, request.name.as_deref(), request.executor.as_deref(), &request.map)?;
-    let document::Understood { mut intake, workspace } =
+    let document::ReadDocument { mut intake, workspace } =
         document::read(cx, &request.document, &request.directory, &reading)?;
     let host = cx.host();
     let workspace = host.real_directory(&workspace);

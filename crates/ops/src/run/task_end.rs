@@ -1,6 +1,6 @@
 //! How a task ended, in the words of AOP: derived from its status, its reason and its attempts.
 
-use contract::domain::attempt::{Attempt, Outcome};
+use contract::domain::attempt::{Attempt, AttemptOutcome};
 use contract::domain::failure_code::FailureCode;
 use contract::domain::reason::Reason;
 use contract::domain::report::{FinalSignal, ReportedState};
@@ -43,7 +43,7 @@ pub(crate) fn signal(task: &Task, attempts: &[Attempt]) -> Option<FinalSignal> {
     }
 }
 
-fn last_outcome(attempts: &[Attempt]) -> Option<&Outcome> {
+fn last_outcome(attempts: &[Attempt]) -> Option<&AttemptOutcome> {
     attempts.last()?.outcome.as_ref()
 }
 

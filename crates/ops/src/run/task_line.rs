@@ -1,6 +1,6 @@
 //! A task in the answer of its run.
 
-use contract::domain::attempt::{Attempt, Outcome};
+use contract::domain::attempt::{Attempt, AttemptOutcome};
 use contract::domain::check::{CheckSeen, first_failed};
 use contract::domain::limits;
 use contract::domain::reason::Warning;
@@ -68,7 +68,7 @@ pub fn task_line(task: &Task, attempts: &[Attempt]) -> Value {
 }
 
 /// What the executor reported, as far as people have to know it. All of it is in the attempt.
-fn add_claims(line: &mut Value, outcome: &Outcome) {
+fn add_claims(line: &mut Value, outcome: &AttemptOutcome) {
     if let Some(signal) = outcome.final_signal {
         line["final_signal"] = json!(signal);
     }

@@ -5,7 +5,7 @@ use contract::domain::run::{Run, RunId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use store::{Event, Stream};
+use store::{LoggedEvent, Stream};
 
 use crate::context::{Context, Session};
 use crate::error::{Error, Result};
@@ -48,7 +48,7 @@ pub struct Answer {
 /// The events behind the envelopes, for a door that shows them to a person.
 pub struct Events {
     pub run: Option<Run>,
-    pub events: Vec<Event>,
+    pub events: Vec<LoggedEvent>,
     pub removed: Option<i64>,
 }
 

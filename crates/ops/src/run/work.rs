@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::list::Brief;
+use super::list::RunBrief;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::host::{HowToWork, WorkEnd};
@@ -18,7 +18,7 @@ use crate::limit_window;
 /// The result of a run that ended; where it has none yet, its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct RunAnswer(#[schemars(with = "Shape")] pub Value);
+pub struct RunAnswer(#[schemars(with = "RunShape")] pub Value);
 
 /// What both forms have in common, and what a result adds.
 #[derive(JsonSchema)]
@@ -26,7 +26,7 @@ pub struct RunAnswer(#[schemars(with = "Shape")] pub Value);
     dead_code,
     reason = "only its schema is used: results of old stores are returned as they were stored"
 )]
-struct Shape {
+struct RunShape {
     corr: String,
     objective: String,
     state: RunState,
@@ -56,7 +56,7 @@ struct Shape {
 
 impl RunAnswer {
     pub fn of(run: &Run) -> Self {
-        Self(run.result.clone().unwrap_or_else(|| json!(Brief::from(run))))
+        Self(run.result.clone().unwrap_or_else(|| json!(RunBrief::from(run))))
     }
 
     pub fn has_result(&self) -> bool {

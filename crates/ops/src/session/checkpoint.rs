@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::event::target;
 use crate::once::Reply;
 use crate::record::EventBody;
-use crate::resume::situation::{self, Extent, Place};
+use crate::resume::situation::{self, SituationExtent, Viewpoint};
 use crate::verb::{Function, Surface, Verb};
 
 pub struct Checkpoint;
@@ -55,13 +55,13 @@ pub fn write(cx: &mut Context, session: &Session, request: &Request) -> Result<R
         let (about, task) =
             target::of_event(work, request.task_id.as_deref(), request.project_id.as_deref())?;
         let agent = work.caller.agent.clone();
-        let place = Place {
+        let place = Viewpoint {
             agent: &agent,
             project: about.project_id.as_deref(),
             program: &program,
             now: work.now,
             as_of: None,
-            extent: Extent::TaskOnly,
+            extent: SituationExtent::TaskOnly,
         };
         let found = situation::gather((work.tx, work.view), &place, task.as_ref())?;
         let made = checkpoint(&found, request.reason.as_deref());

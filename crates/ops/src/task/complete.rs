@@ -7,12 +7,12 @@ use contract::domain::code::ErrorCode;
 use contract::domain::event_kind::TASK_REPORTED;
 use contract::domain::reason::Reason;
 use contract::domain::status::Status;
-use contract::domain::task::{Command, Rules, Task, TaskId};
+use contract::domain::task::{Command, Task, TaskId, TransitionRules};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::checking::{self, Checked};
+use crate::checking::{self, CheckResults};
 use crate::context::{Context, Session};
 use crate::error::{Error, Result};
 use crate::once::Reply;
@@ -111,7 +111,7 @@ fn report(
 
 /// What a task's program reported as its outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reported {
+pub struct ReportedOutcome {
     pub outcome: CloseOutcome,
     pub summary: String,
     /// Why it is blocked.
@@ -119,14 +119,14 @@ pub struct Reported {
 }
 
 /// What the program of an attempt has reported; its last report counts.
-pub fn reported(cx: &mut Context, task: &TaskId, attempt: &AttemptId) -> Result<Option<Reported>> {
+pub fn reported(cx: &mut Context, task: &TaskId, attempt: &AttemptId) -> Result<Option<ReportedOutcome>> {
     let Some(said) = super::last_of(&cx.store.read()?, task, &[TASK_REPORTED])? else { return Ok(None) };
     let text = |field: &str| said.record.payload[field].as_str().unwrap_or_default().to_owned();
     if text("attempt_id") != attempt.as_str() {
         return Ok(None);
     }
     let outcome = CloseOutcome::parse(&text("outcome"));
-    Ok(outcome.map(|outcome| Reported { outcome, summary: text("summary"), reason: text("reason") }))
+    Ok(outcome.map(|outcome| ReportedOutcome { outcome, summary: text("summary"), reason: text("reason") }))
 }
 
 /// Closes the task `id`, after its checks were run.
@@ -134,7 +134,7 @@ fn commit(
     cx: &mut Context,
     session: &Session,
     request: &Request,
-    (id, proof): (&str, &Checked),
+    (id, proof): (&str, &CheckResults),
 ) -> Result<Reply<Answer>> {
     let to = request.outcome.status();
     let reason = super::task_reason(request.blocked_reason.as_deref().or(Some(&request.summary)))?;
@@ -144,7 +144,7 @@ fn commit(
         let command = Command::Move {
             to,
             reason: reason.filter(|_| to == Status::Blocked),
-            rules: Rules::Continuity,
+            rules: TransitionRules::Continuity,
             verified: proof.proves(work.tx, &task)?,
             withheld: proof.withheld.clone().map(Reason::from),
             by: Some(work.caller.agent.clone()),

@@ -5,7 +5,7 @@ use contract::continuity::state::TaskState;
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::reason::Reason;
-use contract::domain::task::{Command, Rules};
+use contract::domain::task::{Command, TransitionRules};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,7 @@ pub fn set_status(cx: &mut Context, session: &Session, request: &Request) -> Res
         let command = Command::Move {
             to,
             reason,
-            rules: Rules::Continuity,
+            rules: TransitionRules::Continuity,
             verified: checked.proves(work.tx, &task)?,
             withheld: checked.withheld.clone().map(Reason::from),
             by: Some(work.caller.agent.clone()),

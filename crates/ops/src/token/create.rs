@@ -8,7 +8,7 @@ use contract::domain::id::mint;
 use contract::domain::limits;
 use contract::domain::principal::Action;
 use contract::domain::time::Timestamp;
-use contract::domain::token::{NewToken, Secret, Token, TokenScope};
+use contract::domain::token::{NewToken, Token, TokenScope, TokenSecret};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -56,7 +56,7 @@ pub struct Answer {
 pub fn create(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<Answer>> {
     refuse_name(&request.name)?;
     let (bits, now) = ([cx.ids.random_bits(), cx.ids.random_bits()], cx.clock.now().at);
-    let secret = Secret::new(mint(&mut *cx.ids, now), bits);
+    let secret = TokenSecret::new(mint(&mut *cx.ids, now), bits);
     let prepare = |cx: &mut Context| {
         refuse_second(&cx.store.read()?, &request.name)?;
         cx.decision_by(session, Decider::Person, action(request))

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::BackupOptions;
 
-use crate::audit::report::Verification;
+use crate::audit::report::LogVerification;
 use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::verb::{Function, Surface, Verb, WhileHalted};
@@ -42,7 +42,7 @@ pub struct Answer {
     pub file: String,
     pub bytes: u64,
     /// Of the copy.
-    pub verification: Verification,
+    pub verification: LogVerification,
     /// The copy of the store's key, if it was not left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{View, about, look};
 use crate::context::{Context, Session};
-use crate::decision::Decision;
+use crate::decision::PersonDecision;
 use crate::error::Result;
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb, WhileHalted};
@@ -63,7 +63,7 @@ struct Shown {
     directory: String,
     commands: Option<ProjectCommands>,
     /// A person allowed them just now; `None` where nothing had to be asked.
-    decision: Option<Decision>,
+    decision: Option<PersonDecision>,
     basis: TrustBasis,
 }
 

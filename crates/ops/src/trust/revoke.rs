@@ -28,8 +28,8 @@ impl Verb for Revoke {
 }
 
 pub fn revoke(cx: &mut Context, session: &Session, request: &Request) -> Result<Reply<View>> {
-    let Place { found, commands, above } =
-        if cx.was_answered(session)? { Place::default() } else { place(cx, request)? };
+    let TrustedProject { found, commands, above } =
+        if cx.was_answered(session)? { TrustedProject::default() } else { place(cx, request)? };
     cx.once(session, Revoke::NAME, request, |work| {
         // A project that was deleted is known only by the name that was trusted.
         let mut known = work.tx.trust(&found)?.or(work.tx.trust(&request.directory)?);
@@ -53,7 +53,7 @@ pub fn revoke(cx: &mut Context, session: &Session, request: &Request) -> Result<
 
 /// The project that is no longer trusted.
 #[derive(Default)]
-struct Place {
+struct TrustedProject {
     found: String,
     commands: Option<ProjectCommands>,
     /// Directories that may be the project's too, the nearest first.
@@ -61,15 +61,15 @@ struct Place {
 }
 
 /// The commands are not needed: trust must also end where their file is damaged.
-fn place(cx: &mut Context, request: &Request) -> Result<Place> {
+fn place(cx: &mut Context, request: &Request) -> Result<TrustedProject> {
     match look(cx, &request.directory) {
-        Ok((found, commands)) => Ok(Place { found, commands, above: Vec::new() }),
+        Ok((found, commands)) => Ok(TrustedProject { found, commands, above: Vec::new() }),
         Err(error) if request.directory.is_empty() => Err(error),
         Err(_) => {
             let found = cx.host().real_directory(&request.directory);
             let above = Path::new(&found).ancestors().skip(1).filter_map(Path::to_str);
             let above = above.map(str::to_owned).collect();
-            Ok(Place { found, commands: None, above })
+            Ok(TrustedProject { found, commands: None, above })
         }
     }
 }

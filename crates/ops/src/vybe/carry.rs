@@ -16,7 +16,7 @@ use contract::secrets::scrub;
 use serde_json::{Value, json};
 use store::Vybe;
 
-use super::report::Report;
+use super::report::VybeImportReport;
 use super::tasks::project_of;
 use crate::context::Caller;
 use crate::error::{Error, Result};
@@ -30,12 +30,12 @@ pub(super) struct Carrier<'c, 'w, 't> {
     pub(super) tasks: BTreeMap<String, TaskId>,
     /// The numbers of events, there and here, in their order.
     events: Vec<(i64, i64)>,
-    pub(super) report: Report,
+    pub(super) report: VybeImportReport,
 }
 
 impl<'c, 'w, 't> Carrier<'c, 'w, 't> {
     pub(super) fn new(work: &'c mut EventWriter<'w, 't>) -> Self {
-        Self { work, tasks: BTreeMap::new(), events: Vec::new(), report: Report::default() }
+        Self { work, tasks: BTreeMap::new(), events: Vec::new(), report: VybeImportReport::default() }
     }
 
     pub(super) fn projects(&mut self, vybe: &Vybe) -> Result<()> {

@@ -9,20 +9,20 @@ use serde::{Deserialize, Serialize};
 const REMARKS_MAX: usize = 50;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Report {
-    pub things: BTreeMap<String, Carried>,
+pub struct VybeImportReport {
+    pub things: BTreeMap<String, ImportedRows>,
     /// What was changed on the way or left behind, and why.
     pub remarks: Vec<String>,
     pub remarks_more: u64,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Carried {
+pub struct ImportedRows {
     pub found: u64,
     pub carried: u64,
 }
 
-impl Report {
+impl VybeImportReport {
     pub(super) fn found(&mut self, thing: &str) {
         self.things.entry(thing.to_owned()).or_default().found += 1;
     }
@@ -34,7 +34,7 @@ impl Report {
     /// Things of which none is carried.
     pub(super) fn left(&mut self, thing: &str, found: u64, why: &str) {
         if found > 0 {
-            self.things.insert(thing.to_owned(), Carried { found, carried: 0 });
+            self.things.insert(thing.to_owned(), ImportedRows { found, carried: 0 });
             self.remark(format!("{found} {thing} stay behind: {why}"));
         }
     }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use contract::digest;
-use contract::domain::crew::lock::Held;
+use contract::domain::crew::lock::HeldLock;
 use contract::domain::crew::snapshot::Snapshot;
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::limits;
 use contract::domain::run::RunId;
 use contract::domain::scope::Scope;
 use contract::operator::Code;
-use contract::operator::watchdog::{Progress, progress};
+use contract::operator::watchdog::{WorkerProgress, progress};
 use serde_json::{Value, json};
 use store::{AssignmentRow, EventFilter, Tx};
 
@@ -63,8 +63,8 @@ pub(super) fn look(cx: &mut Context, caller: &Caller, run: Option<&RunId>) -> Re
             // A scope that is too large to be digested proves nothing.
             let Some(digest) = digest_of(snapshot) else { continue };
             match progress(seen.digest.as_deref(), &digest) {
-                Progress::Changed => changed.push((seen, digest)),
-                Progress::None => looked.findings.push(finding(&seen)),
+                WorkerProgress::Changed => changed.push((seen, digest)),
+                WorkerProgress::None => looked.findings.push(finding(&seen)),
             }
         }
     }
@@ -83,7 +83,7 @@ fn quiet(cx: &mut Context, run: Option<&RunId>) -> Result<Vec<Quiet>> {
         Some(run) => tx.active_locks_of_run(run)?,
         None => tx.active_locks(usize::MAX)?,
     };
-    let live: BTreeMap<i64, Held> =
+    let live: BTreeMap<i64, HeldLock> =
         held.into_iter().filter(|lock| lock.lease.is_live(&now)).map(|lock| (lock.token, lock)).collect();
     let mut found = Vec::new();
     for lock in live.into_values() {
@@ -109,7 +109,7 @@ fn quiet(cx: &mut Context, run: Option<&RunId>) -> Result<Vec<Quiet>> {
 }
 
 /// The newest event of the task, of any kind or of one.
-fn newest(tx: &Tx<'_>, lock: &Held, kind: Option<&str>) -> Result<Option<store::Event>> {
+fn newest(tx: &Tx<'_>, lock: &HeldLock, kind: Option<&str>) -> Result<Option<store::LoggedEvent>> {
     // Agents use the same kind for their own notes.
     let (own, kinds) = (kind.is_some(), kind.into_iter().map(str::to_owned).collect());
     let task_id = Some(lock.task_id.to_string());

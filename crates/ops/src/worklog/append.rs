@@ -7,7 +7,7 @@ use contract::domain::crew::CrewChange;
 use contract::domain::crew::lock::admit;
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::token::LockToken;
-use contract::domain::crew::worklog::Line;
+use contract::domain::crew::worklog::WorklogLine;
 use contract::domain::limits;
 use contract::domain::status::Status;
 use contract::domain::task::Task;
@@ -87,7 +87,7 @@ pub fn append(cx: &mut Context, session: &Session, request: &Request) -> Result<
         let last = end.as_ref().map(|end| &end.line);
         let entry = whole(work, &state, &name, last, request.entry.clone())?;
         judge_entry(&entry, request.strict)?;
-        let line = Line::following(last, &begins(&state, &name)?, entry.clone());
+        let line = WorklogLine::following(last, &begins(&state, &name)?, entry.clone());
         judge(work, &task, last, &line)?;
         let bytes = end.as_ref().map_or(0, |end| end.bytes).saturating_add_unsigned(length(&line));
         refuse_too_long(bytes, &name)?;
@@ -138,14 +138,19 @@ fn may_write(
 }
 
 /// Validates the new line after the last one. If the task is blocked or failed, the line must say why.
-fn judge(work: &EventWriter<'_, '_>, task: &Task, last: Option<&Line>, line: &Line) -> Result<()> {
+fn judge(
+    work: &EventWriter<'_, '_>,
+    task: &Task,
+    last: Option<&WorklogLine>,
+    line: &WorklogLine,
+) -> Result<()> {
     let before = last.map_or_else(String::new, |last| format!("{}\n", last.text));
     let options = Options { outcome: outcome(work.tx, task)?, ..Options::default() };
     let verdict = validate_worklog(format!("{before}{}\n", line.text).as_bytes(), &options);
     if verdict.allow { Ok(()) } else { Err(denied(&verdict)) }
 }
 
-fn length(line: &Line) -> u64 {
+fn length(line: &WorklogLine) -> u64 {
     u64::try_from(line.text.len()).unwrap_or(u64::MAX).saturating_add(1)
 }
 

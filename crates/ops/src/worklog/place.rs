@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contract::domain::crew::lock::{LockMode, Wanted};
+use contract::domain::crew::lock::{LockMode, WantedLock};
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::scope::Scope;
 use contract::domain::task::Task;
@@ -18,7 +18,7 @@ use crate::host::HostView;
 use crate::record::EventWriter;
 
 /// A worklog's file, and what decides whether it may be there.
-struct Place<'a> {
+struct WorklogPath<'a> {
     worklog: Scope,
     /// What the task may write in any case.
     own: Vec<Scope>,
@@ -38,7 +38,7 @@ pub(crate) fn refuse_wide(
     let real = real_scopes(view, root, std::slice::from_ref(given))?;
     let worklog = real.into_iter().next().expect("BUG: one path has one name");
     let own = real_scopes(view, root, &assignment.task.lock_scope)?;
-    let place = Place { worklog, own, name: &assignment.task.task_id, fold: view.folds_case(root)? };
+    let place = WorklogPath { worklog, own, name: &assignment.task.task_id, fold: view.folds_case(root)? };
     let holds_scope = place.own.iter().any(|scope| *scope != place.worklog && place.worklog.contains(scope));
     let is_file = !is_whole(&place.worklog) && !given.trim().ends_with(['/', '\\']) && !holds_scope;
     if !is_file || view.is_directory(root, place.worklog.as_str())? {
@@ -58,12 +58,12 @@ fn is_whole(scope: &Scope) -> bool {
 }
 
 /// No other task may hold a lock there.
-fn refuse_locked(work: &EventWriter<'_, '_>, state: &LedgerState, place: &Place<'_>) -> Result<()> {
+fn refuse_locked(work: &EventWriter<'_, '_>, state: &LedgerState, place: &WorklogPath<'_>) -> Result<()> {
     let asked = LockRequest {
         run: &state.run,
         task: state.task(place.name)?,
         reference: place.name,
-        scopes: vec![Wanted { scope: place.worklog.clone(), mode: LockMode::Exclusive }],
+        scopes: vec![WantedLock { scope: place.worklog.clone(), mode: LockMode::Exclusive }],
         timeout: Duration::ZERO,
         fold: place.fold,
         holder: None,
@@ -79,7 +79,7 @@ fn refuse_shared(
     work: &EventWriter<'_, '_>,
     state: &LedgerState,
     view: &HostView,
-    place: &Place<'_>,
+    place: &WorklogPath<'_>,
     (other, task): (&TaskRef, &Task),
 ) -> Result<()> {
     let root = &state.run.asked.workspace;
@@ -104,7 +104,7 @@ fn refuse_shared(
     Ok(())
 }
 
-fn refused(place: &Place<'_>, code: Code, rule: &'static str, problem: &str) -> Error {
+fn refused(place: &WorklogPath<'_>, code: Code, rule: &'static str, problem: &str) -> Error {
     let message = format!("$.task.worklog_path: `{}` {problem}", place.worklog);
     let name = place.name;
     deny(code, rule, message)

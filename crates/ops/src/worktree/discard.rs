@@ -13,7 +13,7 @@ use crate::context::{Context, Session};
 use crate::error::Result;
 use crate::once::Reply;
 use crate::verb::{Function, Surface, Verb};
-use steps::{Step, announce, ended, interrupted, look, refuse_used};
+use steps::{DiscardStep, announce, ended, interrupted, look, refuse_used};
 
 pub struct Discard;
 
@@ -86,11 +86,11 @@ fn discard_once(cx: &mut Context, session: &Session, request: &Request) -> Resul
         let host = cx.host();
         let mut unused = || refuse_used(&cx.store.read()?, record).map(|_| ());
         let bundle = host.discard_worktree(record, as_seen, &seen.mark, &mut unused)?;
-        Ok(Step::Taken { seen, decision: decision.map(Box::new), bundle })
+        Ok(DiscardStep::Taken { seen, decision: decision.map(Box::new), bundle })
     };
     cx.decide_once(session, (Discard::NAME, request), prepare, |work, step| {
         let (seen, bundle) = match step {
-            Step::Taken { seen, decision, bundle } => {
+            DiscardStep::Taken { seen, decision, bundle } => {
                 match (&decision, seen.action()) {
                     (Some(decision), Some(action)) => {
                         ended(&mut decision.act(work, &action)?, None, (&seen, bundle.as_deref()))
@@ -99,7 +99,7 @@ fn discard_once(cx: &mut Context, session: &Session, request: &Request) -> Resul
                 }?;
                 (seen, bundle)
             }
-            Step::Finished { seen, by, bundle } => {
+            DiscardStep::Finished { seen, by, bundle } => {
                 ended(work, Some(&by), (&seen, bundle.as_deref()))?;
                 (seen, bundle)
             }

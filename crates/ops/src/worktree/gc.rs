@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::list::{Row, rows};
+use super::list::{WorktreeRow, rows};
 use crate::context::Context;
 use crate::error::Result;
 use crate::host::WorktreeLeftover;
@@ -43,8 +43,8 @@ pub struct Request {}
 pub struct Answer {
     pub dry_run: bool,
     /// Clones that were removed, or would be.
-    pub removed: Vec<Row>,
-    pub kept: Vec<Row>,
+    pub removed: Vec<WorktreeRow>,
+    pub kept: Vec<WorktreeRow>,
     /// Directories among them without a readable record, or that could not be removed completely.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leftovers: Vec<WorktreeLeftover>,

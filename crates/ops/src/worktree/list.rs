@@ -30,7 +30,7 @@ pub struct Request {}
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Worktrees")]
 pub struct Answer {
-    pub worktrees: Vec<Row>,
+    pub worktrees: Vec<WorktreeRow>,
     /// Directories among them without a readable record, or left by a removal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leftovers: Vec<WorktreeLeftover>,
@@ -39,7 +39,7 @@ pub struct Answer {
 /// A clone that is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Worktree")]
-pub struct Row {
+pub struct WorktreeRow {
     pub worktree: WorktreeRecord,
     /// Where its files are.
     pub directory: String,
@@ -58,7 +58,7 @@ pub fn list(cx: &mut Context, _: &Request) -> Result<Answer> {
 }
 
 /// Every clone, with the state of its task.
-pub(super) fn rows(cx: &mut Context) -> Result<Vec<Row>> {
+pub(super) fn rows(cx: &mut Context) -> Result<Vec<WorktreeRow>> {
     let now = cx.now().at;
     let mark = contract::domain::id::mint(cx.ids(), now);
     let kept = cx.host().worktrees(&mark)?;
@@ -68,7 +68,7 @@ pub(super) fn rows(cx: &mut Context) -> Result<Vec<Row>> {
         let task_status = tx.task(&clone.worktree.task_id)?.map(|task| task.status);
         let kept_because = kept_because(&clone.standing, task_status);
         let (worktree, directory, standing) = (clone.worktree, clone.directory, clone.standing);
-        rows.push(Row { worktree, directory, standing, task_status, kept_because });
+        rows.push(WorktreeRow { worktree, directory, standing, task_status, kept_because });
     }
     Ok(rows)
 }

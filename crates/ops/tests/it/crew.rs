@@ -595,7 +595,7 @@ fn a_crew_cannot_change_the_run_of_an_engine() {
     crew.acquire("T-1", &["src"]).unwrap();
     crew.world.own(&run, 7);
     let task_id = crew.world.task_of(&run, "a").id;
-    let begin = run::journal::Entry::MoveTask {
+    let begin = run::journal::JournalEntry::MoveTask {
         task_id,
         to: contract::domain::status::Status::InProgress,
         reason: None,

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use ops::orchestrate::Program;
+use ops::orchestrate::OrchestratorProgram;
 use ops::orchestrate::step::{Request, step};
 use ops::{assignment, lock};
 use serde_json::json;
@@ -20,7 +20,7 @@ fn asking(crew: &Crew) -> Request {
     let argv = vec!["orchestrator".to_owned()];
     Request {
         document: None,
-        program: Some(Program { argv, run: Some(crew.run.clone()), timeout_ms: None }),
+        program: Some(OrchestratorProgram { argv, run: Some(crew.run.clone()), timeout_ms: None }),
         objective: None,
         workspace: None,
         strict: false,

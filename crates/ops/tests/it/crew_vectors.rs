@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use contract::domain::change::Change;
 use contract::domain::crew::CrewChange;
-use contract::domain::crew::lock::{Grant, LockMode, Wanted, lease};
+use contract::domain::crew::lock::{Grant, LockMode, WantedLock, lease};
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::token::LockToken;
 use contract::domain::id::Id;
@@ -530,7 +530,7 @@ fn belongings(crew: &Crew, input: &Value, made: &[(TaskRef, contract::domain::ta
             task_id,
             reference,
             workspace: crew.workspace.clone(),
-            scopes: vec![Wanted { scope, mode }],
+            scopes: vec![WantedLock { scope, mode }],
             timeout_ms: 60_000,
             lease: lease(&now, Duration::from_mins(1)),
             holder: None,

@@ -8,7 +8,7 @@ use contract::domain::run::{Run, RunId, RunState};
 use contract::domain::status::Status;
 use ops::aop_session::abort::end_others;
 use ops::run::accept::{Submission, submit as accept};
-use ops::run::journal::{self, Entry};
+use ops::run::journal::{self, JournalEntry};
 use ops::run::{cancel as end, show};
 use serde_json::json;
 
@@ -84,7 +84,7 @@ fn a_session_is_aborted_by_the_newest_work_on_a_task_alone() {
     let first = world.accepted("first", &submission);
     world.own(&first, 7);
     let task_id = world.task_of(&first, "a").id;
-    let moved = |to| Entry::MoveTask { task_id: task_id.clone(), to, reason: None };
+    let moved = |to| JournalEntry::MoveTask { task_id: task_id.clone(), to, reason: None };
     let entries = [moved(Status::InProgress), moved(Status::Failed)];
     journal::write(&mut world.cx, &caller("writ"), &first, &owner(7), &entries).unwrap();
     let refused = accept(&mut world.cx, &key("a", "second"), &submission).unwrap_err();

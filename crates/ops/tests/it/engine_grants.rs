@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use contract::domain::attempt::{AttemptState, NewAttempt, Outcome};
+use contract::domain::attempt::{AttemptOutcome, AttemptState, NewAttempt};
 use contract::domain::crew::approval::NotApproved;
 use contract::domain::crew::budget::{Amount, BudgetFault, Purse};
-use contract::domain::crew::lock::Held;
+use contract::domain::crew::lock::HeldLock;
 use contract::domain::executor::ExecutorName;
 use contract::domain::id::mint;
 use contract::domain::limits;
@@ -16,7 +16,7 @@ use contract::domain::run::RunId;
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use ops::crew::Obstacle;
-use ops::run::journal::{self, Entry, Wants, Written};
+use ops::run::journal::{self, JournalEntry, JournalWritten, Wants};
 use ops::run::own::Owned;
 use ops::{approval, lock, run, watchdog};
 use serde_json::json;
@@ -54,11 +54,11 @@ impl Scene {
         run
     }
 
-    fn write(&mut self, run: &RunId, entries: &[Entry]) -> Written {
+    fn write(&mut self, run: &RunId, entries: &[JournalEntry]) -> JournalWritten {
         journal::write(&mut self.world.cx, &caller("writ"), run, &owner(7), entries).unwrap()
     }
 
-    fn start(&mut self, run: &RunId, name: &str) -> Written {
+    fn start(&mut self, run: &RunId, name: &str) -> JournalWritten {
         self.attempts += 1;
         let task = self.world.task_of(run, name);
         let number = i64::try_from(
@@ -78,32 +78,38 @@ impl Scene {
         };
         let scopes = task.part.as_ref().unwrap().spec.writes.clone();
         let entries = [
-            Entry::MoveTask { task_id: task.id, to: Status::InProgress, reason: None },
-            Entry::StartAttempt { attempt, dispatch: None, wants: Wants { scopes, fold: false } },
+            JournalEntry::MoveTask { task_id: task.id, to: Status::InProgress, reason: None },
+            JournalEntry::StartAttempt { attempt, dispatch: None, wants: Wants { scopes, fold: false } },
         ];
         self.write(run, &entries)
     }
 
     fn started(&mut self, run: &RunId, name: &str) -> i64 {
         match self.start(run, name) {
-            Written::All { token: Some(token) } => token,
+            JournalWritten::All { token: Some(token) } => token,
             other => panic!("{name} did not start: {other:?}"),
         }
     }
 
     /// The attempt of a task comes to its end, and the task with it.
-    fn end(&mut self, run: &RunId, name: &str, token: Option<i64>, outcome: Outcome) -> Written {
+    fn end(
+        &mut self,
+        run: &RunId,
+        name: &str,
+        token: Option<i64>,
+        outcome: AttemptOutcome,
+    ) -> JournalWritten {
         let task = self.world.task_of(run, name);
         let attempts = ops::task::get::attempts(&mut self.world.cx, &task.id).unwrap();
         let entries = [
-            Entry::EndAttempt {
+            JournalEntry::EndAttempt {
                 task_id: task.id.clone(),
                 attempt_id: attempts.last().unwrap().begun.id.clone(),
                 state: AttemptState::Succeeded,
                 outcome: Box::new(outcome),
                 token,
             },
-            Entry::MoveTask { task_id: task.id, to: Status::Done, reason: None },
+            JournalEntry::MoveTask { task_id: task.id, to: Status::Done, reason: None },
         ];
         self.write(run, &entries)
     }
@@ -137,13 +143,13 @@ fn books(reserved: i64, spent: i64, withheld: i64) -> Purse {
     Purse { limit: cost(10), reserved: cost(reserved), spent: cost(spent), withheld: cost(withheld) }
 }
 
-fn spent(dollars: i64) -> Outcome {
-    Outcome { cost: Some(cost(dollars).cost), tokens: Some(0), ..Outcome::default() }
+fn spent(dollars: i64) -> AttemptOutcome {
+    AttemptOutcome { cost: Some(cost(dollars).cost), tokens: Some(0), ..AttemptOutcome::default() }
 }
 
-fn holder(written: &Written) -> Held {
+fn holder(written: &JournalWritten) -> HeldLock {
     match written {
-        Written::Hindered(Obstacle::Lock(obstacle)) => obstacle.lock.clone(),
+        JournalWritten::Hindered(Obstacle::Lock(obstacle)) => obstacle.lock.clone(),
         other => panic!("expected a lock conflict: {other:?}"),
     }
 }
@@ -161,7 +167,10 @@ fn an_attempt_begins_with_its_locks_and_ends_without_them() {
     let hindered = scene.start(&two, "c");
     assert_eq!((holder(&hindered).run_id, holder(&hindered).token), (one.clone(), first));
     assert_eq!(scene.world.state(), before, "what cannot begin leaves nothing behind");
-    assert!(matches!(scene.end(&one, "a", Some(first), Outcome::default()), Written::All { .. }));
+    assert!(matches!(
+        scene.end(&one, "a", Some(first), AttemptOutcome::default()),
+        JournalWritten::All { .. }
+    ));
     assert_eq!(scene.held(), ["T-2 docs"]);
     assert!(scene.started(&two, "c") > second);
     scene.is_sound();
@@ -191,7 +200,7 @@ fn an_attempt_that_lost_its_locks_cannot_report_a_result() {
     assert!(new > old);
     assert_eq!(renew(&mut scene), [old]);
     let before = scene.world.state();
-    assert_eq!(scene.end(&one, "a", Some(old), Outcome::default()), Written::Fenced);
+    assert_eq!(scene.end(&one, "a", Some(old), AttemptOutcome::default()), JournalWritten::Fenced);
     assert_eq!(scene.world.state(), before);
     assert_eq!(scene.held(), ["T-1 ."]);
     scene.is_sound();
@@ -208,7 +217,7 @@ fn a_canceled_task_keeps_its_locks_until_its_child_is_gone() {
     assert_eq!(scene.world.task_of(&one, "a").status, Status::Canceled);
     assert_eq!(holder(&scene.start(&two, "b")).token, token);
     let attempts = ops::task::get::attempts(&mut scene.world.cx, &task.id).unwrap();
-    let ended = Entry::EndAttempt {
+    let ended = JournalEntry::EndAttempt {
         task_id: task.id,
         attempt_id: attempts[0].begun.id.clone(),
         state: AttemptState::Interrupted,
@@ -258,7 +267,7 @@ fn a_run_started_by_a_task_works_only_inside_that_tasks_locks() {
     scene.started(&inner, "c");
     assert_eq!(holder(&scene.start(&inner, "d")).token, other);
     let stranger = scene.run(&[("e", "src/deep/er")]);
-    assert!(matches!(scene.start(&stranger, "e"), Written::Hindered(Obstacle::Lock(_))));
+    assert!(matches!(scene.start(&stranger, "e"), JournalWritten::Hindered(Obstacle::Lock(_))));
 }
 
 #[test]
@@ -275,16 +284,16 @@ fn an_attempt_reserves_its_share_and_returns_the_rest() {
     assert_eq!(scene.purse(&run), books(6, 0, 0));
     let before = scene.world.state();
     let exhausted = |left: i64| BudgetFault::Exhausted { share: cost(6), left: cost(left) };
-    let waits = Written::Hindered(Obstacle::Budget { fault: exhausted(4), passes: true });
+    let waits = JournalWritten::Hindered(Obstacle::Budget { fault: exhausted(4), passes: true });
     assert_eq!(scene.start(&run, "b"), waits, "what is reserved may come back");
     assert_eq!(scene.world.state(), before);
     scene.end(&run, "a", Some(token), spent(1));
     assert_eq!(scene.purse(&run), books(0, 1, 0));
     let token = scene.started(&run, "b");
     // Nobody says what it cost, so all of it is withheld.
-    scene.end(&run, "b", Some(token), Outcome::default());
+    scene.end(&run, "b", Some(token), AttemptOutcome::default());
     assert_eq!(scene.purse(&run), books(0, 1, 6));
-    let over = Written::Hindered(Obstacle::Budget { fault: exhausted(3), passes: false });
+    let over = JournalWritten::Hindered(Obstacle::Budget { fault: exhausted(3), passes: false });
     assert_eq!(scene.start(&run, "c"), over, "what is withheld does not come back by itself");
     scene.is_sound();
 }
@@ -299,7 +308,7 @@ fn a_command_that_uses_no_model_spends_nothing() {
         }
     });
     let token = scene.started(&run, "a");
-    scene.end(&run, "a", Some(token), Outcome::default());
+    scene.end(&run, "a", Some(token), AttemptOutcome::default());
     assert_eq!(scene.purse(&run), books(0, 0, 0));
     scene.started(&run, "b");
     run::cancel::cancel(&mut scene.world.cx, &key("ann", "stop"), &cancel(run.as_str())).unwrap();
@@ -324,7 +333,10 @@ fn a_run_also_spends_the_budget_of_the_run_that_started_it() {
     });
     let token = scene.started(&inner, "b");
     assert_eq!((scene.purse(&outer).reserved, scene.purse(&inner).reserved), (cost(8), cost(8)));
-    assert!(matches!(scene.start(&inner, "c"), Written::Hindered(Obstacle::Budget { passes: true, .. })));
+    assert!(matches!(
+        scene.start(&inner, "c"),
+        JournalWritten::Hindered(Obstacle::Budget { passes: true, .. })
+    ));
     scene.end(&inner, "b", Some(token), spent(3));
     let (above, own) = (scene.purse(&outer), scene.purse(&inner));
     assert_eq!((above.spent, above.reserved, own.spent, own.reserved), (cost(3), cost(0), cost(3), cost(0)));
@@ -347,7 +359,7 @@ fn a_task_that_needs_an_approval_starts_with_it_once() {
     let id = asked.asked.id.clone();
     let pending = Obstacle::Approval { id: id.clone(), fault: NotApproved::Pending };
     assert!(pending.passes());
-    assert_eq!(waits, Written::Hindered(pending));
+    assert_eq!(waits, JournalWritten::Hindered(pending));
     let yes = approval::decide::Request { id: id.to_string(), granted: true, reason: None };
     approval::decide::decide(&mut scene.world.cx, &key("bob", "yes"), &yes).unwrap();
     let token = scene.started(&run, "a");
@@ -447,7 +459,7 @@ fn a_person_takes_an_engines_locks_by_force_and_nobody_else_does() {
     assert!(reason.starts_with("forced by ") && reason.ends_with(": its container is gone"), "{reason}");
     // The engine notices it, and cannot report a result any more.
     assert_eq!(run::own::renew(&mut scene.world.cx, &one, &owner(7), &[token]).unwrap(), [token]);
-    assert_eq!(scene.end(&one, "a", Some(token), Outcome::default()), Written::Fenced);
+    assert_eq!(scene.end(&one, "a", Some(token), AttemptOutcome::default()), JournalWritten::Fenced);
     scene.is_sound();
 }
 
@@ -460,14 +472,14 @@ fn an_engine_that_gave_its_locks_back_while_a_person_thinks_is_not_ended() {
     let task = scene.world.task_of(&one, "a");
     let attempts = ops::task::get::attempts(&mut scene.world.cx, &task.id).unwrap();
     let entries = [
-        Entry::EndAttempt {
+        JournalEntry::EndAttempt {
             task_id: task.id.clone(),
             attempt_id: attempts.last().unwrap().begun.id.clone(),
             state: AttemptState::Succeeded,
             outcome: Box::default(),
             token: Some(token),
         },
-        Entry::MoveTask { task_id: task.id, to: Status::Done, reason: None },
+        JournalEntry::MoveTask { task_id: task.id, to: Status::Done, reason: None },
     ];
     let (elsewhere, run) = (scene.world.elsewhere(), one.clone());
     scene.world.while_asking(move || {

@@ -8,7 +8,7 @@ use contract::domain::priority::Priority;
 use contract::domain::run::RunId;
 use contract::domain::status::Status;
 use ops::run::escalate::{Answer, CountsFrom, Request, escalate};
-use ops::run::journal::{self, Entry, Wants, Written};
+use ops::run::journal::{self, JournalEntry, JournalWritten, Wants};
 use ops::{Error, event, run};
 use serde_json::{Value, json};
 use testkit::SeededIds;
@@ -63,11 +63,11 @@ impl World {
         };
         call_from(Some(attempt.id.clone()));
         let entries = [
-            Entry::MoveTask { task_id, to: Status::InProgress, reason: None },
-            Entry::StartAttempt { attempt, dispatch: None, wants: Wants::default() },
+            JournalEntry::MoveTask { task_id, to: Status::InProgress, reason: None },
+            JournalEntry::StartAttempt { attempt, dispatch: None, wants: Wants::default() },
         ];
         let written = journal::write(&mut self.cx, &caller("writ"), run, &owner(7), &entries).unwrap();
-        assert!(matches!(written, Written::All { .. }), "{written:?}");
+        assert!(matches!(written, JournalWritten::All { .. }), "{written:?}");
     }
 }
 

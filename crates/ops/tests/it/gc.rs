@@ -5,7 +5,7 @@ use std::time::Duration;
 use contract::domain::code::ErrorCode;
 use contract::domain::retention::Retention;
 use ops::gc::all;
-use ops::gc::{Answer, Held, Request, gc, maintain};
+use ops::gc::{Answer, Request, RetainedStream, gc, maintain};
 use ops::{audit, event, task};
 
 use crate::world::{World, create, key};
@@ -93,7 +93,7 @@ fn an_open_task_holds_its_stream_and_is_named() {
     world.confirm_time();
     let done = run(&mut world, "gc", settings());
     assert_eq!(done.pruned, 3);
-    assert_eq!(done.held, [Held { stream: "project:p".to_owned(), by: open.clone() }]);
+    assert_eq!(done.held, [RetainedStream { stream: "project:p".to_owned(), by: open.clone() }]);
     let done = run(&mut world, "again", settings());
     assert_eq!((done.pruned, done.held.len()), (0, 1));
     world.close(&open);
@@ -111,7 +111,7 @@ fn a_run_that_has_not_ended_keeps_everything() {
     let before = listed(&mut world, true);
     let done = run(&mut world, "gc", settings());
     let by = "a run that has not ended".to_owned();
-    assert_eq!((done.pruned, done.held), (0, vec![Held { stream: format!("run:{run_id}"), by }]));
+    assert_eq!((done.pruned, done.held), (0, vec![RetainedStream { stream: format!("run:{run_id}"), by }]));
     assert_eq!(listed(&mut world, true), before);
 }
 

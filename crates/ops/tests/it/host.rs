@@ -26,7 +26,7 @@ use ops::context::SharedClock;
 use ops::host::{
     Archive, AuditBatch, CheckJob, Clones, Collected, Collection, EngineAccess, HowToWork, Installation,
     KeptSnapshot, KeptWorktree, LogPiece, Processes, ProgramQuestion, RollbackJob, Terminal, Transcript,
-    WatchEnd, Watched, WorkEnd, WorklogWrite, WorkspaceFiles,
+    WatchEnd, WatchedScopes, WorkEnd, WorklogWrite, WorkspaceFiles,
 };
 use ops::run::Liveness;
 use ops::run::logs::OutputStream;
@@ -190,11 +190,11 @@ impl WorkspaceFiles for TestHost {
         each.iter().map(|_| self.paper.borrow().files.clone()).collect()
     }
 
-    fn begin_watch(&self, root: &str, _: &str, watched: &Watched) -> Snapshot {
+    fn begin_watch(&self, root: &str, _: &str, watched: &WatchedScopes) -> Snapshot {
         self.snapshot(root, &watched.scopes)
     }
 
-    fn end_watch(&self, root: &str, _: &str, watched: &Watched) -> WatchEnd {
+    fn end_watch(&self, root: &str, _: &str, watched: &WatchedScopes) -> WatchEnd {
         let files = self.snapshot(root, &watched.scopes);
         let paper = self.paper.borrow();
         WatchEnd { files, changed: paper.outside.clone(), not_seen: paper.not_seen.clone() }

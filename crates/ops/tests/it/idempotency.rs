@@ -12,7 +12,7 @@ use contract::domain::run::RunState;
 use contract::domain::status::Status;
 use ops::Session;
 use ops::registry;
-use ops::run::journal::{self, Entry};
+use ops::run::journal::{self, JournalEntry};
 use ops::verb::Effect;
 use ops::{Context, Error, Reply, event, memory, push, resume, run, session, task};
 use serde::Serialize;
@@ -60,11 +60,11 @@ fn failed_run(world: &mut World, names: &[&str]) -> String {
     let run = world.run(names);
     world.own(&run, 7);
     let task_id = world.task_of(&run, names[0]).id;
-    let to_failed = |to| Entry::MoveTask { task_id: task_id.clone(), to, reason: None };
+    let to_failed = |to| JournalEntry::MoveTask { task_id: task_id.clone(), to, reason: None };
     let entries = [
         to_failed(Status::InProgress),
         to_failed(Status::Failed),
-        Entry::MoveRun { to: RunState::Failed, result: Some(json!({"state": "failed"})) },
+        JournalEntry::MoveRun { to: RunState::Failed, result: Some(json!({"state": "failed"})) },
     ];
     journal::write(&mut world.cx, &caller("writ"), &run, &owner(7), &entries).unwrap();
     task_id.to_string()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contract::domain::attempt::{AttemptState, Limited, NewAttempt, Outcome};
+use contract::domain::attempt::{AttemptOutcome, AttemptState, Limited, NewAttempt};
 use contract::domain::code::ErrorCode;
 use contract::domain::id::mint;
 use contract::domain::limit_window::{ResetBasis, WaitReason, spacing};
@@ -14,7 +14,7 @@ use contract::domain::time::{Clock, Timestamp};
 use ops::crew::Obstacle;
 use ops::limit_window::{clear, conflict, list};
 use ops::run::continue_run;
-use ops::run::journal::{self, Entry, Wants, Written};
+use ops::run::journal::{self, JournalEntry, JournalWritten, Wants};
 use ops::run::retry;
 use testkit::{Cli, SeededIds};
 
@@ -23,13 +23,16 @@ use crate::world::{World, caller, key, owner};
 const SECOND: Duration = Duration::from_secs(1);
 
 /// What a provider said.
-fn limited(resource: &str, until: Timestamp) -> Outcome {
+fn limited(resource: &str, until: Timestamp) -> AttemptOutcome {
     let (resource, reason) = (resource.to_owned(), "rate limit: slow down".to_owned());
-    Outcome { limited: Some(Limited { resource, until: Some(until), reason }), ..Outcome::default() }
+    AttemptOutcome {
+        limited: Some(Limited { resource, until: Some(until), reason }),
+        ..AttemptOutcome::default()
+    }
 }
 
 /// Starts an attempt of a task with this executor.
-fn start(world: &mut World, run: &RunId, task: &Task, executor: &str) -> Written {
+fn start(world: &mut World, run: &RunId, task: &Task, executor: &str) -> JournalWritten {
     let attempts = ops::task::get::attempts(&mut world.cx, &task.id).unwrap().len();
     let seed = u64::try_from(attempts).unwrap() + 1000 * world.clock().now().boot.millis.unsigned_abs();
     let bits =
@@ -47,19 +50,19 @@ fn start(world: &mut World, run: &RunId, task: &Task, executor: &str) -> Written
     };
     let task_id = task.id.clone();
     let entries = [
-        Entry::MoveTask { task_id, to: Status::InProgress, reason: None },
-        Entry::StartAttempt { attempt, dispatch: None, wants: Wants::default() },
+        JournalEntry::MoveTask { task_id, to: Status::InProgress, reason: None },
+        JournalEntry::StartAttempt { attempt, dispatch: None, wants: Wants::default() },
     ];
     journal::write(&mut world.cx, &caller("writ"), run, &owner(7), &entries).unwrap()
 }
 
 /// Ends the last attempt of a task, which can start again.
-fn end(world: &mut World, run: &RunId, task: &Task, outcome: Outcome) {
+fn end(world: &mut World, run: &RunId, task: &Task, outcome: AttemptOutcome) {
     let attempts = ops::task::get::attempts(&mut world.cx, &task.id).unwrap();
     let state = if outcome.limited.is_some() { AttemptState::Failed } else { AttemptState::Succeeded };
-    let to = |to| Entry::MoveTask { task_id: task.id.clone(), to, reason: None };
+    let to = |to| JournalEntry::MoveTask { task_id: task.id.clone(), to, reason: None };
     let entries = [
-        Entry::EndAttempt {
+        JournalEntry::EndAttempt {
             task_id: task.id.clone(),
             attempt_id: attempts.last().unwrap().begun.id.clone(),
             state,
@@ -82,7 +85,7 @@ pub(crate) fn window_of(world: &mut World, name: &str, resource: &str, wait: Dur
     let run = world.run(&[name]);
     world.own(&run, 7);
     let task = world.task_of(&run, name);
-    assert!(matches!(start(world, &run, &task, resource), Written::All { .. }));
+    assert!(matches!(start(world, &run, &task, resource), JournalWritten::All { .. }));
     let until = world.clock().now().at.plus(wait);
     end(world, &run, &task, limited(resource, until));
     (run, task)
@@ -92,17 +95,17 @@ fn open(world: &mut World) -> Vec<list::Limit> {
     list::list(&mut world.cx, &list::Request::default()).unwrap().limits
 }
 
-fn waits(written: &Written) -> WaitReason {
+fn waits(written: &JournalWritten) -> WaitReason {
     match written {
-        Written::Hindered(Obstacle::Limit(conflict)) => conflict.waits,
+        JournalWritten::Hindered(Obstacle::Limit(conflict)) => conflict.waits,
         other => panic!("expected a limit: {other:?}"),
     }
 }
 
 /// How long the attempt at this position waits for its turn.
 #[track_caller]
-fn distance(written: &Written, position: u32) -> Duration {
-    let Written::Hindered(Obstacle::Limit(conflict)) = written else {
+fn distance(written: &JournalWritten, position: u32) -> Duration {
+    let JournalWritten::Hindered(Obstacle::Limit(conflict)) = written else {
         panic!("expected a limit: {written:?}")
     };
     let distance = spacing(&conflict.window, position);
@@ -111,7 +114,7 @@ fn distance(written: &Written, position: u32) -> Duration {
 }
 
 fn wait_for_claude(world: &mut World, run: &RunId, task: &Task) {
-    let entry = Entry::WaitForLimit { task_id: task.id.clone(), resource: "claude".to_owned() };
+    let entry = JournalEntry::WaitForLimit { task_id: task.id.clone(), resource: "claude".to_owned() };
     journal::write(&mut world.cx, &caller("writ"), run, &owner(7), &[entry]).unwrap();
 }
 
@@ -138,7 +141,7 @@ fn a_refused_attempt_opens_a_window_that_attempts_of_every_run_wait_for() {
     let before = world.state();
     assert_eq!(waits(&start(&mut world, &other, &b, "claude")), WaitReason::Reset(60 * SECOND));
     assert_eq!(world.state(), before, "what cannot begin leaves nothing behind");
-    assert!(matches!(start(&mut world, &other, &c, "codex"), Written::All { .. }), "others go on");
+    assert!(matches!(start(&mut world, &other, &c, "codex"), JournalWritten::All { .. }), "others go on");
     // It is written down once, however often it is said.
     wait_for_claude(&mut world, &other, &b);
     let waiting = world.state();
@@ -151,7 +154,7 @@ fn a_refused_attempt_opens_a_window_that_attempts_of_every_run_wait_for() {
         found.exceeds(59 * SECOND, &world.clock().now()) && !found.exceeds(60 * SECOND, &world.clock().now())
     );
     world.clock().advance(60 * SECOND);
-    assert!(matches!(start(&mut world, &other, &b, "claude"), Written::All { .. }));
+    assert!(matches!(start(&mut world, &other, &b, "claude"), JournalWritten::All { .. }));
     assert_eq!(self::open(&mut world), [], "it is over, and nobody waits");
     is_sound(&mut world);
 }
@@ -164,7 +167,7 @@ fn after_the_reset_a_probe_goes_alone_and_its_end_lets_the_others_follow() {
     world.own(&other, 7);
     let (b, c) = (world.task_of(&other, "b"), world.task_of(&other, "c"));
     world.clock().advance(SECOND);
-    assert!(matches!(start(&mut world, &run, &task, "claude"), Written::All { .. }));
+    assert!(matches!(start(&mut world, &run, &task, "claude"), JournalWritten::All { .. }));
     assert_eq!(waits(&start(&mut world, &other, &b, "claude")), WaitReason::Probe(limits::LIMIT_PROBE_QUIET));
     // It is refused again: the others wait until the new time.
     let until = world.clock().now().at.plus(5 * SECOND);
@@ -172,11 +175,11 @@ fn after_the_reset_a_probe_goes_alone_and_its_end_lets_the_others_follow() {
     assert_eq!(open(&mut world)[0].times, 2);
     assert_eq!(waits(&start(&mut world, &other, &b, "claude")), WaitReason::Reset(5 * SECOND));
     world.clock().advance(5 * SECOND);
-    assert!(matches!(start(&mut world, &run, &task, "claude"), Written::All { .. }));
-    end(&mut world, &run, &task, Outcome::default());
+    assert!(matches!(start(&mut world, &run, &task, "claude"), JournalWritten::All { .. }));
+    end(&mut world, &run, &task, AttemptOutcome::default());
     let distance = distance(&start(&mut world, &other, &b, "claude"), 1);
     world.clock().advance(distance);
-    assert!(matches!(start(&mut world, &other, &b, "claude"), Written::All { .. }));
+    assert!(matches!(start(&mut world, &other, &b, "claude"), JournalWritten::All { .. }));
     self::distance(&start(&mut world, &other, &c, "claude"), 2);
     is_sound(&mut world);
 }
@@ -191,7 +194,7 @@ fn a_window_survives_a_restart_and_a_clock_that_is_set_back_does_not_prolong_it(
     clock.jump_wall(-86_400_000);
     assert_eq!(waits(&start(&mut world, &run, &task, "claude")), WaitReason::Reset(600 * SECOND));
     clock.advance(600 * SECOND);
-    assert!(matches!(start(&mut world, &run, &task, "claude"), Written::All { .. }));
+    assert!(matches!(start(&mut world, &run, &task, "claude"), JournalWritten::All { .. }));
 }
 
 #[test]
@@ -203,7 +206,7 @@ fn who_cleared_a_window_is_in_the_log_and_tasks_that_wait_go_on() {
     let cleared = clear::clear(&mut world.cx, &key("human.ann", "clear"), &request).unwrap();
     assert_eq!((cleared.answer.resource.as_str(), cleared.answer.waiting), ("claude", 1));
     assert_eq!(open(&mut world), []);
-    assert!(matches!(start(&mut world, &run, &task, "claude"), Written::All { .. }));
+    assert!(matches!(start(&mut world, &run, &task, "claude"), JournalWritten::All { .. }));
     let events = ops::event::list::Request { limit: Some(1000), ..ops::event::list::Request::default() };
     let events = ops::event::list::events(&mut world.cx, &events).unwrap();
     let ended: Vec<_> = events.iter().filter(|event| event.record.kind == "limit_window_ended").collect();
@@ -219,7 +222,7 @@ fn windows_are_forgotten_long_after_their_end() {
     let mut world = World::new();
     let (run, task) = window(&mut world, "a", SECOND);
     world.clock().advance(limits::LIMIT_WINDOW_KEPT + 2 * SECOND);
-    assert!(matches!(start(&mut world, &run, &task, "claude"), Written::All { .. }));
+    assert!(matches!(start(&mut world, &run, &task, "claude"), JournalWritten::All { .. }));
     let (mut rows, _) = world.state();
     rows.retain(|row| row.starts_with("limit_windows"));
     assert_eq!(rows, Vec::<String>::new());
@@ -251,7 +254,7 @@ fn a_task_that_ends_while_it_waits_begins_to_wait_anew_when_it_is_retried() {
         let (run, task) = window(&mut world, "a", 3600 * SECOND);
         wait_for_claude(&mut world, &run, &task);
         world.clock().advance(600 * SECOND);
-        let moved = Entry::MoveTask { task_id: task.id.clone(), to: end, reason: None };
+        let moved = JournalEntry::MoveTask { task_id: task.id.clone(), to: end, reason: None };
         journal::write(&mut world.cx, &caller("writ"), &run, &owner(7), &[moved]).unwrap();
         let request = retry::Request { task_id: Some(task.id.to_string()), run: None };
         retry::retry(&mut world.cx, &key("human.ann", "retry"), &request).unwrap();

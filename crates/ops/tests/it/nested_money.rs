@@ -1,6 +1,6 @@
 //! What the runs that a task starts spend comes out of the task's own share, exactly once, and nothing is lost.
 
-use contract::domain::attempt::{AttemptState, NewAttempt, Outcome};
+use contract::domain::attempt::{AttemptOutcome, AttemptState, NewAttempt};
 use contract::domain::crew::budget::{Amount, BudgetFault, Purse};
 use contract::domain::executor::ExecutorName;
 use contract::domain::id::mint;
@@ -9,7 +9,7 @@ use contract::domain::plan::Budget;
 use contract::domain::run::RunId;
 use contract::domain::status::Status;
 use ops::crew::Obstacle;
-use ops::run::journal::{self, Entry, Wants, Written};
+use ops::run::journal::{self, JournalEntry, JournalWritten, Wants};
 use ops::{budget, run};
 use proptest::prelude::*;
 use testkit::SeededIds;
@@ -95,12 +95,12 @@ impl Tree {
         at
     }
 
-    fn write(&mut self, job: usize, entries: &[Entry]) -> Written {
+    fn write(&mut self, job: usize, entries: &[JournalEntry]) -> JournalWritten {
         let run = self.runs[self.jobs[job].run].id.clone();
         journal::write(&mut self.world.cx, &caller("writ"), &run, &owner(7), entries).unwrap()
     }
 
-    fn start(&mut self, job: usize) -> Written {
+    fn start(&mut self, job: usize) -> JournalWritten {
         self.count += 1;
         let run = self.runs[self.jobs[job].run].id.clone();
         let task = self.world.task_of(&run, &self.jobs[job].name);
@@ -119,11 +119,11 @@ impl Tree {
         let mut entries = Vec::new();
         if task.status == Status::Todo {
             let to = Status::InProgress;
-            entries.push(Entry::MoveTask { task_id: task.id, to, reason: None });
+            entries.push(JournalEntry::MoveTask { task_id: task.id, to, reason: None });
         }
-        entries.push(Entry::StartAttempt { attempt, wants: Wants::default(), dispatch: None });
+        entries.push(JournalEntry::StartAttempt { attempt, wants: Wants::default(), dispatch: None });
         let written = self.write(job, &entries);
-        if matches!(written, Written::All { .. }) {
+        if matches!(written, JournalWritten::All { .. }) {
             self.jobs[job].state = State::Working;
         }
         written
@@ -131,14 +131,15 @@ impl Tree {
 
     fn started(&mut self, job: usize) {
         let written = self.start(job);
-        assert!(matches!(written, Written::All { .. }), "{written:?}");
+        assert!(matches!(written, JournalWritten::All { .. }), "{written:?}");
     }
 
     /// Whether waiting can help a task that cannot start for want of money.
     fn is_awaited(&mut self, job: usize) -> bool {
         let before = self.world.state();
         let written = self.start(job);
-        let Written::Hindered(Obstacle::Budget { fault: BudgetFault::Exhausted { .. }, passes }) = written
+        let JournalWritten::Hindered(Obstacle::Budget { fault: BudgetFault::Exhausted { .. }, passes }) =
+            written
         else {
             panic!("it is not hindered: {written:?}")
         };
@@ -152,9 +153,12 @@ impl Tree {
         let run = self.runs[self.jobs[job].run].id.clone();
         let task = self.world.task_of(&run, &self.jobs[job].name).id;
         let attempts = ops::task::get::attempts(&mut self.world.cx, &task).unwrap();
-        let outcome =
-            Outcome { cost: reported.map(MicroUsd), tokens: reported.map(|_| 0), ..Outcome::default() };
-        let ended = Entry::EndAttempt {
+        let outcome = AttemptOutcome {
+            cost: reported.map(MicroUsd),
+            tokens: reported.map(|_| 0),
+            ..AttemptOutcome::default()
+        };
+        let ended = JournalEntry::EndAttempt {
             task_id: task.clone(),
             attempt_id: attempts.last().unwrap().begun.id.clone(),
             state,
@@ -164,9 +168,9 @@ impl Tree {
         let mut entries = vec![ended];
         if state == AttemptState::Succeeded {
             let to = Status::Done;
-            entries.push(Entry::MoveTask { task_id: task, to, reason: None });
+            entries.push(JournalEntry::MoveTask { task_id: task, to, reason: None });
         }
-        assert!(matches!(self.write(job, &entries), Written::All { .. }));
+        assert!(matches!(self.write(job, &entries), JournalWritten::All { .. }));
         let job = &mut self.jobs[job];
         match reported {
             Some(spent) => job.spent += spent,

@@ -7,7 +7,7 @@ use contract::continuity::focus::FocusRule;
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::limits;
-use contract::domain::memory::{MemoryKind, NewMemory, Place, Scope, ValueType};
+use contract::domain::memory::{MemoryKind, MemoryScope, NewMemory, Scope, ValueType};
 use contract::domain::retention::Retention;
 use contract::domain::time::Timestamp;
 use ops::resume::{Answer, Request, peek, resume};
@@ -64,7 +64,7 @@ impl World {
     }
 
     /// Puts a memory into the store as the verb does.
-    fn remember(&mut self, id: i64, place: Place, name: &str, value: &str) {
+    fn remember(&mut self, id: i64, place: MemoryScope, name: &str, value: &str) {
         let mut store = Store::open(&self.temp.path(), self.temp.now().at).unwrap();
         let tx = store.begin().unwrap();
         let memory = NewMemory {
@@ -90,8 +90,8 @@ fn in_project(project: &str) -> Request {
     Request { project_dir: Some(project.to_owned()), ..Request::default() }
 }
 
-fn place(scope: Scope, id: &str) -> Place {
-    Place { scope, scope_id: id.to_owned() }
+fn place(scope: Scope, id: &str) -> MemoryScope {
+    MemoryScope { scope, scope_id: id.to_owned() }
 }
 
 const MOMENT: Duration = Duration::from_millis(1);
@@ -258,7 +258,7 @@ fn memory_of_every_scope_is_told_and_one_that_is_too_long_hides_none() {
     world.remember(1, place(Scope::Task, &id), "of-task", &"x".repeat(60_000));
     world.remember(2, place(Scope::Project, "p"), "of-project", "tabs");
     world.remember(3, place(Scope::Agent, "a"), "of-agent", "likes tests");
-    world.remember(4, Place::global(), "of-all", "be kind");
+    world.remember(4, MemoryScope::global(), "of-all", "be kind");
     world.remember(5, place(Scope::Agent, "b"), "of-another", "secret");
     let answer = world.resume_in("a", "r", "p");
     for known in ["of-task", "of-project = tabs", "of-agent = likes tests", "of-all = be kind"] {
@@ -268,7 +268,7 @@ fn memory_of_every_scope_is_told_and_one_that_is_too_long_hides_none() {
     assert_eq!(answer.brief.relevant_memory.len(), 4);
     assert!(answer.prompt.len() <= limits::BRIEF_TOKENS_DEFAULT * 4);
     let mut empty = World::new();
-    empty.remember(1, Place::global(), "of-all", "be kind");
+    empty.remember(1, MemoryScope::global(), "of-all", "be kind");
     assert!(empty.resume("a", "r").prompt.contains("be kind"), "without a task and without a project too");
 }
 

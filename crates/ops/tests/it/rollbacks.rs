@@ -1,13 +1,13 @@
 //! Rollbacks as the store sees them: the journal before the files, the locks of a writer, one end.
 
-use contract::domain::attempt::{AttemptState, NewAttempt, Outcome};
+use contract::domain::attempt::{AttemptOutcome, AttemptState, NewAttempt};
 use contract::domain::code::ErrorCode;
 use contract::domain::id::mint;
 use contract::domain::rollback::{Direction, FileAction, FileResult, FileStatus, Rollback, Stage};
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use ops::rollback::undo::{Request, undo};
-use ops::run::journal::{self, Entry, Wants, Written};
+use ops::run::journal::{self, JournalEntry, JournalWritten, Wants};
 use ops::{lock, run, task};
 use testkit::SeededIds;
 
@@ -18,14 +18,14 @@ pub(crate) fn ended_task(world: &mut World, name: &str) -> String {
     let (run, task_id) = started_task(world, name);
     let attempt_id = task::get::attempts(&mut world.cx, &task_id).unwrap().last().unwrap().begun.id.clone();
     let entries = [
-        Entry::EndAttempt {
+        JournalEntry::EndAttempt {
             task_id: task_id.clone(),
             attempt_id,
             state: AttemptState::Succeeded,
-            outcome: Box::new(Outcome::default()),
+            outcome: Box::new(AttemptOutcome::default()),
             token: None,
         },
-        Entry::MoveTask { task_id: task_id.clone(), to: Status::Done, reason: None },
+        JournalEntry::MoveTask { task_id: task_id.clone(), to: Status::Done, reason: None },
     ];
     journal::write(&mut world.cx, &caller("writ"), &run, &owner(7), &entries).unwrap();
     task_id.to_string()
@@ -55,11 +55,11 @@ fn started_task(
     };
     let scopes = vec![Scope::parse("src", None).unwrap()];
     let entries = [
-        Entry::MoveTask { task_id: task_id.clone(), to: Status::InProgress, reason: None },
-        Entry::StartAttempt { attempt, dispatch: None, wants: Wants { scopes, fold: false } },
+        JournalEntry::MoveTask { task_id: task_id.clone(), to: Status::InProgress, reason: None },
+        JournalEntry::StartAttempt { attempt, dispatch: None, wants: Wants { scopes, fold: false } },
     ];
     let written = journal::write(&mut world.cx, &caller("writ"), &run, &owner(7), &entries).unwrap();
-    assert!(matches!(written, Written::All { .. }), "{written:?}");
+    assert!(matches!(written, JournalWritten::All { .. }), "{written:?}");
     (run, task_id)
 }
 

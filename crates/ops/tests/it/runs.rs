@@ -8,7 +8,7 @@ use contract::domain::id::mint;
 use contract::domain::limits;
 use contract::domain::run::{RunId, RunState};
 use contract::domain::status::Status;
-use ops::run::journal::{self, Entry, Wants, Written};
+use ops::run::journal::{self, JournalEntry, JournalWritten, Wants};
 use ops::run::own::{self, Owned};
 use ops::run::{Liveness, cancel as end, retry, show};
 use ops::{Error, run, task};
@@ -18,9 +18,9 @@ use testkit::SeededIds;
 use crate::world::{ALIVE, DEAD, UNSEEN, World, caller, cancel, key, owner, set_status, submit};
 
 impl World {
-    fn write(&mut self, run: &RunId, entries: &[Entry]) -> Result<(), Error> {
+    fn write(&mut self, run: &RunId, entries: &[JournalEntry]) -> Result<(), Error> {
         let written = journal::write(&mut self.cx, &caller("writ"), run, &owner(7), entries)?;
-        assert!(matches!(written, Written::All { .. }), "{written:?}");
+        assert!(matches!(written, JournalWritten::All { .. }), "{written:?}");
         Ok(())
     }
 
@@ -31,8 +31,8 @@ impl World {
         std::iter::once(whole.run.state.as_str()).chain(tasks).collect::<Vec<_>>().join(" ")
     }
 
-    fn moved(&mut self, run: &RunId, name: &str, to: Status) -> Entry {
-        Entry::MoveTask { task_id: self.task_of(run, name).id, to, reason: None }
+    fn moved(&mut self, run: &RunId, name: &str, to: Status) -> JournalEntry {
+        JournalEntry::MoveTask { task_id: self.task_of(run, name).id, to, reason: None }
     }
 
     /// A worked run: its first task is done, its second has started and stands in the journal, the third waits.
@@ -40,7 +40,7 @@ impl World {
         let run = self.run(&["a", "b", "c"]);
         self.own(&run, 7);
         let steps = [("a", Status::InProgress), ("a", Status::Done), ("b", Status::InProgress)];
-        let mut entries: Vec<Entry> = steps.map(|(name, to)| self.moved(&run, name, to)).into();
+        let mut entries: Vec<JournalEntry> = steps.map(|(name, to)| self.moved(&run, name, to)).into();
         let attempt = NewAttempt {
             id: mint(&mut SeededIds::new(77), self.temp.now().at),
             task_id: self.task_of(&run, "b").id,
@@ -52,7 +52,7 @@ impl World {
             agent_session: None,
             owner: owner(7),
         };
-        entries.push(Entry::StartAttempt { attempt, dispatch: None, wants: Wants::default() });
+        entries.push(JournalEntry::StartAttempt { attempt, dispatch: None, wants: Wants::default() });
         self.write(&run, &entries).unwrap();
         assert_eq!(self.states(&run), "running done in_progress todo");
         run
@@ -218,8 +218,8 @@ fn failed(world: &mut World) -> RunId {
         ("c", Status::Canceled),
         ("d", Status::Canceled),
     ];
-    let mut entries: Vec<Entry> = steps.map(|(name, to)| world.moved(&run, name, to)).into();
-    entries.push(Entry::MoveRun { to: RunState::Failed, result: Some(json!({"state": "failed"})) });
+    let mut entries: Vec<JournalEntry> = steps.map(|(name, to)| world.moved(&run, name, to)).into();
+    entries.push(JournalEntry::MoveRun { to: RunState::Failed, result: Some(json!({"state": "failed"})) });
     world.write(&run, &entries).unwrap();
     assert_eq!(world.states(&run), "failed done failed canceled canceled");
     run

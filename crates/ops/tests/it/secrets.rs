@@ -1,13 +1,13 @@
 //! Secrets are refused or scrubbed before anything is stored.
 
-use contract::domain::attempt::{AttemptState, NewAttempt, Outcome};
+use contract::domain::attempt::{AttemptOutcome, AttemptState, NewAttempt};
 use contract::domain::check::{CheckSeen, Expects};
 use contract::domain::code::ErrorCode;
 use contract::domain::id::mint;
 use contract::domain::limits;
 use contract::domain::run::{DocumentKind, Intent, RunState};
 use contract::domain::status::Status;
-use ops::run::journal::{self, Entry, Note, Wants};
+use ops::run::journal::{self, JournalEntry, JournalNote, Wants};
 use ops::{memory, push, run, task};
 use serde_json::json;
 use testkit::SeededIds;
@@ -167,17 +167,17 @@ fn what_an_engine_writes_down_is_scrubbed() {
         ran: None,
         tolerated: false,
     };
-    let outcome = Outcome {
+    let outcome = AttemptOutcome {
         message: TEXT.to_owned(),
         code: Some(TEXT.to_owned()),
         checks: vec![seen],
-        ..Outcome::default()
+        ..AttemptOutcome::default()
     };
     let attempt_id = attempt.id.clone();
     let entries = [
-        Entry::MoveTask { task_id: task_id.clone(), to: Status::InProgress, reason: None },
-        Entry::StartAttempt { attempt, dispatch: None, wants: Wants::default() },
-        Entry::Envelope(Note {
+        JournalEntry::MoveTask { task_id: task_id.clone(), to: Status::InProgress, reason: None },
+        JournalEntry::StartAttempt { attempt, dispatch: None, wants: Wants::default() },
+        JournalEntry::Envelope(JournalNote {
             kind: contract::aee::Type::Event,
             from: None,
             to: "log.writ".to_owned(),
@@ -186,15 +186,15 @@ fn what_an_engine_writes_down_is_scrubbed() {
             payload: json!({"deep": [{"text": TEXT}]}),
             task_id: Some(task_id.clone()),
         }),
-        Entry::EndAttempt {
+        JournalEntry::EndAttempt {
             task_id: task_id.clone(),
             attempt_id,
             state: AttemptState::Failed,
             outcome: Box::new(outcome),
             token: None,
         },
-        Entry::MoveTask { task_id, to: Status::Failed, reason: Some(TEXT.into()) },
-        Entry::MoveRun { to: RunState::Failed, result: Some(json!({"reason": TEXT})) },
+        JournalEntry::MoveTask { task_id, to: Status::Failed, reason: Some(TEXT.into()) },
+        JournalEntry::MoveRun { to: RunState::Failed, result: Some(json!({"reason": TEXT})) },
     ];
     journal::write(&mut world.cx, &caller("writ"), &run, &owner(7), &entries).unwrap();
     world.holds_no_secret();

@@ -11,7 +11,7 @@ use jsonschema::Validator;
 use ops::Reply;
 use ops::Session;
 use ops::registry;
-use ops::verb::{Effect, Entry};
+use ops::verb::{Effect, VerbEntry};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ struct Sample {
 }
 
 impl Sample {
-    fn entry(&self) -> &'static Entry {
+    fn entry(&self) -> &'static VerbEntry {
         registry::find(self.verb).unwrap_or_else(|| panic!("there is no verb `{}`", self.verb))
     }
 

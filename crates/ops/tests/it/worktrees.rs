@@ -5,7 +5,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::id::{Id, mint};
 use contract::domain::run::RunId;
 use contract::domain::status::Status;
-use ops::run::journal::{self, Entry, Wants, Written};
+use ops::run::journal::{self, JournalEntry, JournalWritten, Wants};
 use ops::worktree::discard::{Answer, Request, discard};
 use ops::{Error, event, run};
 use testkit::SeededIds;
@@ -58,13 +58,13 @@ fn a_clone_stays_if_an_attempt_begins_just_before_it_is_taken_away() {
         owner: owner(7),
     };
     let entries = [
-        Entry::MoveTask { task_id, to: Status::InProgress, reason: None },
-        Entry::StartAttempt { attempt, wants: Wants::default(), dispatch: None },
+        JournalEntry::MoveTask { task_id, to: Status::InProgress, reason: None },
+        JournalEntry::StartAttempt { attempt, wants: Wants::default(), dispatch: None },
     ];
     let elsewhere = world.elsewhere();
     world.host.while_discarding.replace(Some(Box::new(move || {
         let written = journal::write(&mut elsewhere(), &caller("writ"), &run, &owner(7), &entries).unwrap();
-        assert!(matches!(written, Written::All { .. }), "{written:?}");
+        assert!(matches!(written, JournalWritten::All { .. }), "{written:?}");
     })));
     let refused = world.discard("a", "one").unwrap_err();
     assert_eq!((refused.code, refused.message.as_str()), (ErrorCode::WrongState, "`a` is being worked on"));

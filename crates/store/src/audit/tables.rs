@@ -1,6 +1,6 @@
 //! Checks what the log does not prove: the seal over all tables, and the fencing counter.
 
-use super::{Depth, Verification};
+use super::{AuditDepth, Verification};
 use crate::error::Result;
 use crate::key::StoreKey;
 use crate::sqlite::seal::{SEALED_TABLES, SealedTable, Sum, Sums};
@@ -15,7 +15,7 @@ const HIGHEST_TOKEN: &str = "SELECT coalesce(max(token), 0) FROM (
 
 impl Tx<'_> {
     /// Compares the seals with the rows. Says so where they cannot be checked.
-    pub(super) fn verify_seal(&self, depth: Depth, found: &mut Verification) -> Result<()> {
+    pub(super) fn verify_seal(&self, depth: AuditDepth, found: &mut Verification) -> Result<()> {
         // What a person has sealed anew is compared with what was confirmed, in the transaction that seals.
         if self.changes.is_some() && !self.seals_anew {
             found.seal_not_checked = Some("the transaction is still open".to_owned());
@@ -47,7 +47,7 @@ impl Tx<'_> {
             }
             Some(stored) => stored.sums.as_ref(),
         };
-        let tables = SEALED_TABLES.iter().filter(|table| depth == Depth::Full || table.name == "heads");
+        let tables = SEALED_TABLES.iter().filter(|table| depth == AuditDepth::Full || table.name == "heads");
         for table in tables {
             self.verify_table(key, table, sums, found)?;
         }

@@ -6,15 +6,15 @@ use contract::domain::retention::PRUNED;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 
-use super::{Fault, Head, HeadRow, Verification};
+use super::{Head, HeadRow, StoreFault, Verification};
 use crate::error::{Error, Result};
-use crate::events::{self, Event, event_of};
+use crate::events::{self, LoggedEvent, event_of};
 
 /// The column behind those of an event. It follows from them, so the hash does not cover it.
 const SUBSTANCE: usize = 23;
 const IS_CHANGE: usize = 21;
 
-pub(super) struct Walk<'w> {
+pub(super) struct AuditWalk<'w> {
     stream: &'w str,
     known: &'w HeadRow,
     promised: Option<&'w Head>,
@@ -29,7 +29,7 @@ pub(super) struct Walk<'w> {
     is_noted: bool,
 }
 
-impl<'w> Walk<'w> {
+impl<'w> AuditWalk<'w> {
     pub(super) fn new(
         stream: &'w str,
         known: &'w HeadRow,
@@ -72,7 +72,7 @@ impl<'w> Walk<'w> {
 
     /// Reports what is missing at the end. Returns how many events the stream accounts for.
     pub(super) fn end(self) -> i64 {
-        let Walk { stream, known, last, found, .. } = self;
+        let AuditWalk { stream, known, last, found, .. } = self;
         let end = self.promised.map_or(0, |head| head.seq).max(known.head.seq);
         let fits = [Some(&last.hash), self.should_be.as_ref()].contains(&Some(&known.head.hash));
         if last.seq < end {
@@ -84,7 +84,7 @@ impl<'w> Walk<'w> {
             found.missing(stream, last.seq, message);
         } else if !fits {
             let message = "the head does not match the last event".to_owned();
-            found.changed(Fault { stream: stream.to_owned(), seq: last.seq, event_id: None, message });
+            found.changed(StoreFault { stream: stream.to_owned(), seq: last.seq, event_id: None, message });
         }
         if known.anchor.seq > 0 && !self.is_noted {
             let message =
@@ -94,7 +94,7 @@ impl<'w> Walk<'w> {
         last.seq.max(known.head.seq)
     }
 
-    fn next(&mut self, event: Event, fits_substance: bool) {
+    fn next(&mut self, event: LoggedEvent, fits_substance: bool) {
         let right = self.link(event.seq, &self.last.hash, &event);
         let fits = |hash: Option<&String>| hash == Some(&event.hash);
         // If only the hash of the previous row was changed, this row still follows the hash it should have had.
@@ -107,11 +107,11 @@ impl<'w> Walk<'w> {
         self.arrive(event);
     }
 
-    fn after_a_gap(&mut self, event: Event) {
+    fn after_a_gap(&mut self, event: LoggedEvent) {
         let expected = self.last.seq + 1;
         if self.link(expected, &self.last.hash, &event).as_ref() == Some(&event.hash) {
             self.changed(&event, &format!("was event {expected} of its stream"));
-            self.arrive(Event { seq: expected, ..event });
+            self.arrive(LoggedEvent { seq: expected, ..event });
         } else if event.seq > self.known.head.seq.max(self.promised.map_or(0, |head| head.seq)) {
             self.changed(&event, "does not belong to its stream");
         } else {
@@ -123,7 +123,7 @@ impl<'w> Walk<'w> {
         }
     }
 
-    fn arrive(&mut self, event: Event) {
+    fn arrive(&mut self, event: LoggedEvent) {
         if let Some(token) = token_of(&event) {
             self.found.highest_token = self.found.highest_token.max(token);
         }
@@ -135,14 +135,14 @@ impl<'w> Walk<'w> {
     }
 
     /// `None` for a record without a canonical form: writ cannot have written it.
-    fn link(&self, seq: i64, previous: &str, event: &Event) -> Option<String> {
+    fn link(&self, seq: i64, previous: &str, event: &LoggedEvent) -> Option<String> {
         chain::link(self.stream, seq, previous, &event.record).ok()
     }
 
-    fn changed(&mut self, event: &Event, how: &str) {
+    fn changed(&mut self, event: &LoggedEvent, how: &str) {
         let message = format!("event {} (number {}) {how}", event.record.event_id, event.id);
         let event_id = Some(event.record.event_id.clone());
-        self.found.changed(Fault { stream: self.stream.to_owned(), seq: event.seq, event_id, message });
+        self.found.changed(StoreFault { stream: self.stream.to_owned(), seq: event.seq, event_id, message });
     }
 
     fn unreadable(&mut self, row: &Row<'_>, why: &str) {
@@ -153,7 +153,7 @@ impl<'w> Walk<'w> {
         let (seq, event_id) = (row.get(2).unwrap_or(self.last.seq + 1), text(4));
         let name = event_id.as_deref().unwrap_or("without an id");
         let message = format!("event {name} was changed: {why}");
-        self.found.changed(Fault { stream: self.stream.to_owned(), seq, event_id, message });
+        self.found.changed(StoreFault { stream: self.stream.to_owned(), seq, event_id, message });
         if seq == self.last.seq + 1 {
             self.last = Head { seq, hash: text(3).unwrap_or_default() };
             self.should_be = None;
@@ -162,14 +162,14 @@ impl<'w> Walk<'w> {
 }
 
 /// Up to where this event says that a stream was removed, if writ wrote it.
-pub(crate) fn anchor_noted_by(event: &Event) -> Option<Head> {
+pub(crate) fn anchor_noted_by(event: &LoggedEvent) -> Option<Head> {
     let record = &event.record;
     let is_note = record.kind == PRUNED && is_own(PRUNED, &record.intent);
     is_note.then(|| serde_json::from_value(record.payload["anchor"].clone()).ok()).flatten()
 }
 
 /// The token that a change gave or used.
-fn token_of(event: &Event) -> Option<i64> {
+fn token_of(event: &LoggedEvent) -> Option<i64> {
     if !event.record.is_change {
         return None;
     }

@@ -1,7 +1,7 @@
 //! Assignments and the results that answered them.
 
 use contract::domain::check::CheckSeen;
-use contract::domain::crew::snapshot::{Changes, Snapshot};
+use contract::domain::crew::snapshot::{Snapshot, SnapshotChanges};
 use contract::domain::id::Id;
 use contract::domain::run::RunId;
 use contract::domain::task::TaskId;
@@ -36,7 +36,7 @@ pub struct ResultRow {
     pub result: Value,
     pub checks: Vec<CheckSeen>,
     /// What happened to the files in scope, if it was checked.
-    pub changes: Option<Changes>,
+    pub changes: Option<SnapshotChanges>,
 }
 
 const RESULT_COLUMNS: &str = "token, task_id, status, result, checks, changes";

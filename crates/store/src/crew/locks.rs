@@ -1,6 +1,6 @@
 //! The lock table.
 
-use contract::domain::crew::lock::{Held, LockMode};
+use contract::domain::crew::lock::{HeldLock, LockMode};
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::id::Id;
 use contract::domain::process::ProcessIdentity;
@@ -19,7 +19,7 @@ const COLUMNS: &str = "token, scope, run_id, task_id, reference, workspace, plac
 
 impl Tx<'_> {
     /// Active locks at `place`, below it or above it. Ignores case; a caller that distinguishes case filters the result.
-    pub fn locks_around(&self, place: &Scope) -> Result<Vec<Held>> {
+    pub fn locks_around(&self, place: &Scope) -> Result<Vec<HeldLock>> {
         let folded = place.folded();
         let text = folded.as_str();
         let at = format!("SELECT {COLUMNS} FROM locks WHERE active = 1 AND folded = ?1");
@@ -44,25 +44,25 @@ impl Tx<'_> {
     }
 
     /// The active locks of a task.
-    pub fn locks_of_task(&self, task: &TaskId) -> Result<Vec<Held>> {
+    pub fn locks_of_task(&self, task: &TaskId) -> Result<Vec<HeldLock>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE task_id = ?1 AND active = 1 ORDER BY token");
         self.list(&sql, params![task.as_str()], held_of)
     }
 
     /// The active locks of a run's tasks.
-    pub fn active_locks_of_run(&self, run: &RunId) -> Result<Vec<Held>> {
+    pub fn active_locks_of_run(&self, run: &RunId) -> Result<Vec<HeldLock>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE run_id = ?1 AND active = 1 ORDER BY token");
         self.list(&sql, params![run.as_str()], held_of)
     }
 
     /// All locks that a run ever held, newest first.
-    pub fn lock_history(&self, run: &RunId, limit: usize) -> Result<Vec<Held>> {
+    pub fn lock_history(&self, run: &RunId, limit: usize) -> Result<Vec<HeldLock>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE run_id = ?1 ORDER BY token DESC LIMIT ?2");
         self.list(&sql, params![run.as_str(), rows(limit)], held_of)
     }
 
     /// Locks of this token or a later one that are active, or were released at or after a time.
-    pub fn locks_since(&self, token: i64, own: i64, at: Timestamp) -> Result<Vec<Held>> {
+    pub fn locks_since(&self, token: i64, own: i64, at: Timestamp) -> Result<Vec<HeldLock>> {
         let sql = format!(
             "SELECT {COLUMNS} FROM locks
              WHERE token >= ?1 AND (active = 1 OR released_at >= ?2 OR token > ?3) ORDER BY token"
@@ -71,25 +71,25 @@ impl Tx<'_> {
     }
 
     /// All active locks in the store.
-    pub fn active_locks(&self, limit: usize) -> Result<Vec<Held>> {
+    pub fn active_locks(&self, limit: usize) -> Result<Vec<HeldLock>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE active = 1 ORDER BY folded LIMIT ?1");
         self.list(&sql, params![rows(limit)], held_of)
     }
 
     /// All locks that a task ever held, newest first.
-    pub fn lock_history_of_task(&self, task: &TaskId, limit: usize) -> Result<Vec<Held>> {
+    pub fn lock_history_of_task(&self, task: &TaskId, limit: usize) -> Result<Vec<HeldLock>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE task_id = ?1 ORDER BY token DESC LIMIT ?2");
         self.list(&sql, params![task.as_str(), rows(limit)], held_of)
     }
 
     /// The locks under a token, held or released.
-    pub fn locks_of_token(&self, token: i64) -> Result<Vec<Held>> {
+    pub fn locks_of_token(&self, token: i64) -> Result<Vec<HeldLock>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE token = ?1");
         self.list(&sql, params![token], held_of)
     }
 
     /// Locks that were granted after this token, oldest first.
-    pub fn locks_granted_after(&self, token: i64, limit: usize) -> Result<Vec<Held>> {
+    pub fn locks_granted_after(&self, token: i64, limit: usize) -> Result<Vec<HeldLock>> {
         let sql = format!("SELECT {COLUMNS} FROM locks WHERE token > ?1 ORDER BY token LIMIT ?2");
         self.list(&sql, params![token, rows(limit)], held_of)
     }
@@ -103,13 +103,13 @@ impl Tx<'_> {
     }
 
     /// Active locks whose lease has expired by `now`. Reads only active locks.
-    pub fn expired_locks(&self, now: &Now) -> Result<Vec<Held>> {
+    pub fn expired_locks(&self, now: &Now) -> Result<Vec<HeldLock>> {
         let held = self.active_locks(usize::MAX)?;
         Ok(held.into_iter().filter(|lock| !lock.lease.is_live(now)).collect())
     }
 }
 
-fn held_of(row: &Row<'_>) -> Result<Held> {
+fn held_of(row: &Row<'_>) -> Result<HeldLock> {
     let token: i64 = row.get(0)?;
     let owner = format!("lock {token}");
     let text = |column: usize| row.get::<_, String>(column);
@@ -118,7 +118,7 @@ fn held_of(row: &Row<'_>) -> Result<Held> {
         Scope::parse(&text, None).map_err(|_| unreadable("scope", &owner, &text))
     };
     let (run, task, reference, mode) = (text(2)?, text(3)?, text(4)?, text(7)?);
-    Ok(Held {
+    Ok(HeldLock {
         token,
         run_id: Id::parse(&run).map_err(|_| unreadable("run", &owner, &run))?,
         task_id: Id::parse(&task).map_err(|_| unreadable("task", &owner, &task))?,

@@ -1,6 +1,6 @@
 //! Reading worklogs.
 
-use contract::domain::crew::worklog::Line;
+use contract::domain::crew::worklog::WorklogLine;
 use contract::domain::task::TaskId;
 use rusqlite::{OptionalExtension, Row};
 
@@ -10,7 +10,7 @@ use crate::error::Result;
 /// The last line of a worklog, and the worklog's length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorklogEnd {
-    pub line: Line,
+    pub line: WorklogLine,
     pub bytes: i64,
     /// The token under which the line was written; `None` if no worker held the task.
     pub token: Option<i64>,
@@ -34,14 +34,14 @@ impl Tx<'_> {
     }
 
     /// The whole worklog of a task; its total size is limited.
-    pub fn worklog(&self, task: &TaskId) -> Result<Vec<Line>> {
+    pub fn worklog(&self, task: &TaskId) -> Result<Vec<WorklogLine>> {
         let sql = "SELECT number, line, digest FROM worklog_lines WHERE task_id = ?1 ORDER BY number";
         let mut statement = self.prepare(sql)?;
         let lines = statement.query_map([task.as_str()], line_of)?;
-        Ok(lines.collect::<rusqlite::Result<Vec<Line>>>()?)
+        Ok(lines.collect::<rusqlite::Result<Vec<WorklogLine>>>()?)
     }
 }
 
-fn line_of(row: &Row<'_>) -> rusqlite::Result<Line> {
-    Ok(Line { number: row.get(0)?, text: row.get(1)?, digest: row.get(2)? })
+fn line_of(row: &Row<'_>) -> rusqlite::Result<WorklogLine> {
+    Ok(WorklogLine { number: row.get(0)?, text: row.get(1)?, digest: row.get(2)? })
 }

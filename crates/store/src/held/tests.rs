@@ -13,14 +13,14 @@ fn leftovers_go_and_what_is_held_or_somebody_elses_stays() {
     scratch.write("work-dir/inside", "left as well");
     scratch.write("target", "not ours to remove");
     symlink(scratch.join("target"), scratch.join("work-link")).unwrap();
-    let held = Held::directory(&start).unwrap();
+    let held = HeldFile::directory(&start).unwrap();
     assert_eq!(fs::metadata(held.path()).unwrap().permissions().mode() & 0o777, 0o700);
-    let other = Held::file(&start).unwrap();
+    let other = HeldFile::file(&start).unwrap();
     assert_eq!(fs::metadata(other.path()).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(held.path().is_dir(), "it is held");
     drop((held, other));
     assert_eq!(scratch.names(""), ["target", "work-link"]);
-    assert!(Held::file(&scratch.join("nowhere/work-")).is_err());
+    assert!(HeldFile::file(&scratch.join("nowhere/work-")).is_err());
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn of_many_at_once_each_gets_its_own() {
             scope.spawn(|| {
                 barrier.wait();
                 for _ in 0..50 {
-                    let held = Held::file(&start).unwrap();
+                    let held = HeldFile::file(&start).unwrap();
                     assert!(held.path().is_file(), "nobody took it for a leftover");
                 }
             });

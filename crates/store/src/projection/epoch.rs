@@ -1,7 +1,7 @@
 //! Applies halts, and which programs work.
 
 use contract::domain::change::Change;
-use contract::domain::epoch::Program;
+use contract::domain::epoch::WritProgram;
 use contract::domain::process::ProcessIdentity;
 use contract::domain::time::Timestamp;
 use rusqlite::params;
@@ -32,7 +32,7 @@ impl Tx<'_> {
         }
     }
 
-    fn program_started(&self, program: &Program, at: Timestamp) -> Result<()> {
+    fn program_started(&self, program: &WritProgram, at: Timestamp) -> Result<()> {
         self.change_one(
             "INSERT INTO programs (process, command, started_at) VALUES (?1, ?2, ?3)",
             params![json(&program.process)?, program.command, at.millis()],

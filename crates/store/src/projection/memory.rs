@@ -1,6 +1,6 @@
 //! Applies changes of memories to the tables.
 
-use contract::domain::memory::{NewMemory, Place};
+use contract::domain::memory::{MemoryScope, NewMemory};
 use contract::domain::time::Timestamp;
 use rusqlite::params;
 
@@ -37,14 +37,20 @@ impl Tx<'_> {
         )
     }
 
-    pub(super) fn memory_pinned(&self, place: &Place, key: &str, pinned: bool, at: Timestamp) -> Result<()> {
+    pub(super) fn memory_pinned(
+        &self,
+        place: &MemoryScope,
+        key: &str,
+        pinned: bool,
+        at: Timestamp,
+    ) -> Result<()> {
         self.change_one(
             "UPDATE memories SET pinned = ?4, updated_at = ?5 WHERE scope = ?1 AND scope_id = ?2 AND key = ?3",
             params![place.scope.as_str(), place.scope_id, key, pinned, at.millis()],
         )
     }
 
-    pub(super) fn memory_deleted(&self, place: &Place, key: &str) -> Result<()> {
+    pub(super) fn memory_deleted(&self, place: &MemoryScope, key: &str) -> Result<()> {
         self.change_one(
             "DELETE FROM memories WHERE scope = ?1 AND scope_id = ?2 AND key = ?3",
             params![place.scope.as_str(), place.scope_id, key],

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Error, Result};
 use crate::sqlite::files::names_of;
-use crate::sqlite::{self, Header};
+use crate::sqlite::{self, FileHeader};
 use crate::whole_file::{WholeFile, refuse_secret_name};
 use crate::{KeyOnce, Store, StoreKey, Verification, known_key};
 
@@ -86,7 +86,7 @@ fn read_back(copy: &Path, key: Option<StoreKey>) -> Result<Verification> {
     if said != "ok" {
         return Err(Error::Corrupt(format!("the copy is damaged: {said}")));
     }
-    if !matches!(sqlite::header(&connection)?, Header::Ours { .. }) {
+    if !matches!(sqlite::header(&connection)?, FileHeader::Ours { .. }) {
         return Err(Error::Corrupt("the copy is not a store".to_owned()));
     }
     let mut copied = Store { key: KeyOnce::from(key), ..Store::on(connection, copy) };

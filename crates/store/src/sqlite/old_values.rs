@@ -1,6 +1,6 @@
 //! Rewrites rows that an older version wrote, so that they are what replaying its events gives.
 
-use contract::domain::attempt::Outcome;
+use contract::domain::attempt::AttemptOutcome;
 use contract::domain::reason::Reason;
 use rusqlite::{Connection, params};
 use serde::Serialize;
@@ -9,7 +9,9 @@ use serde::Serialize;
 /// reports it.
 pub(crate) fn rewrite_reasons(connection: &Connection) -> rusqlite::Result<()> {
     rewrite(connection, "tasks", "blocked_reason", |text| json(&Reason::of_text(text)))?;
-    rewrite(connection, "attempts", "outcome", |text| json(&serde_json::from_str::<Outcome>(text).ok()?))
+    rewrite(connection, "attempts", "outcome", |text| {
+        json(&serde_json::from_str::<AttemptOutcome>(text).ok()?)
+    })
 }
 
 fn rewrite(

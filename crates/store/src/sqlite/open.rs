@@ -7,8 +7,8 @@ use contract::domain::time::Timestamp;
 use rusqlite::Connection;
 
 use crate::error::{Error, Result};
-use crate::sqlite::standing::{Named, Standing};
-use crate::sqlite::{self, Header, read_only};
+use crate::sqlite::standing::{Named, StoreFiles};
+use crate::sqlite::{self, FileHeader, read_only};
 use crate::whole_file::{beside, directory, make_directory, private, refuse_secret_name};
 use crate::{Store, StoreKey};
 
@@ -57,9 +57,9 @@ impl Store {
         let needed = needed?;
         sqlite::use_wal(&connection).map_err(failed)?;
         let found_schema = match needed {
-            Preparation::Nothing => migrations.len(),
-            Preparation::Schema => 0,
-            Preparation::Migration { from } => from,
+            FilePreparation::Nothing => migrations.len(),
+            FilePreparation::Schema => 0,
+            FilePreparation::Migration { from } => from,
         };
         // SQLite has opened the file between the two looks.
         let same = file.filter(|file| Named::find(path).as_ref() == Some(file));
@@ -68,9 +68,9 @@ impl Store {
             problem: "was replaced",
             written: false,
         })?;
-        let standing = Some(Standing::new(file, &sqlite::real_path(&connection, path)));
+        let standing = Some(StoreFiles::new(file, &sqlite::real_path(&connection, path)));
         let mut store = Store { found_schema, standing, ..Store::on(connection, path) };
-        if needed != Preparation::Nothing {
+        if needed != FilePreparation::Nothing {
             store.bring_up_to_date(migrations, now)?;
         }
         // A store that is damaged there can still be read and verified; the next transaction that writes fails on it.
@@ -92,8 +92,8 @@ impl Store {
         let tx = self.begin_unsealed()?;
         // Another process may have migrated the store while this one waited for the lock.
         match preparation(&sqlite::header(&tx.sql)?, migrations.len(), &path)? {
-            Preparation::Nothing => return Ok(()),
-            Preparation::Schema => {
+            FilePreparation::Nothing => return Ok(()),
+            FilePreparation::Schema => {
                 let key = StoreKey::load_or_make(&path)?;
                 sqlite::migrate(&tx.sql, migrations, 0)?;
                 if migrations.len() >= IDENTIFIED_SINCE {
@@ -103,7 +103,7 @@ impl Store {
                     tx.seal_anew(&key)?;
                 }
             }
-            Preparation::Migration { from } => {
+            FilePreparation::Migration { from } => {
                 back_up(&path, from, now)?;
                 let key = if from < SEALED_SINCE { Some(StoreKey::load_or_make(&path)?) } else { None };
                 sqlite::migrate(&tx.sql, migrations, from).map_err(|error| unfit_schema(error, from))?;
@@ -131,19 +131,19 @@ fn unfit_schema(error: rusqlite::Error, from: usize) -> Error {
 
 /// What to do before a file can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Preparation {
+enum FilePreparation {
     Nothing,
     Schema,
     Migration { from: usize },
 }
 
-fn preparation(header: &Header, known: usize, path: &Path) -> Result<Preparation> {
+fn preparation(header: &FileHeader, known: usize, path: &Path) -> Result<FilePreparation> {
     match header {
-        Header::Foreign => Err(Error::not_a_store(path)),
-        Header::Fresh => Ok(Preparation::Schema),
-        Header::Ours { schema } => match usize::try_from(*schema) {
-            Ok(found) if found == known => Ok(Preparation::Nothing),
-            Ok(from) if (1..known).contains(&from) => Ok(Preparation::Migration { from }),
+        FileHeader::Foreign => Err(Error::not_a_store(path)),
+        FileHeader::Fresh => Ok(FilePreparation::Schema),
+        FileHeader::Ours { schema } => match usize::try_from(*schema) {
+            Ok(found) if found == known => Ok(FilePreparation::Nothing),
+            Ok(from) if (1..known).contains(&from) => Ok(FilePreparation::Migration { from }),
             Ok(found) if found > known => {
                 let known = i64::try_from(known).expect("BUG: few migrations");
                 Err(Error::Newer { found: i64::from(*schema), known })

@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use contract::domain::artifact::NewArtifact;
 use contract::domain::attempt::{AttemptState, NewAttempt};
 use contract::domain::change::Change;
-use contract::domain::epoch::Program;
+use contract::domain::epoch::WritProgram;
 use contract::domain::id::{Id, Kind, mint};
 use contract::domain::limit_window::{LimitWindow, Reset, ResetBasis, Sighting};
-use contract::domain::memory::{MemoryKind, NewMemory, Place, ValueType};
+use contract::domain::memory::{MemoryKind, MemoryScope, NewMemory, ValueType};
 use contract::domain::plan::{Plan, PlanTask};
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{DocumentKind, NewRun, Owner, RunState};
@@ -170,7 +170,7 @@ fn what_a_resuming_agent_reads_are_look_ups() {
     let mut store = Store::in_memory().unwrap();
     let tx = store.read().unwrap();
     let now = ManualClock::new().now();
-    let place = Place::global();
+    let place = MemoryScope::global();
     looks_up(&tx, "an agent", |tx| drop(tx.agent("x").unwrap()));
     looks_up(&tx, "a cursor", |tx| assert_eq!(tx.cursor("x", Some("p")).unwrap(), 0));
     looks_up(&tx, "a project", |tx| drop(tx.project_row("p").unwrap()));
@@ -356,7 +356,7 @@ fn event(ids: &mut SeededIds, now: &Now) -> NewEvent {
 fn memory(number: i64) -> NewMemory {
     NewMemory {
         id: number,
-        place: Place::global(),
+        place: MemoryScope::global(),
         key: number.to_string(),
         value: String::new(),
         value_type: ValueType::String,
@@ -469,7 +469,7 @@ fn one_of_each_for_agents() -> Vec<Change> {
             },
         },
         Change::ProjectTrustRevoked { directory: "/w".to_owned() },
-        Change::ProgramStarted { program: Program { process: process(1), command: "loop".to_owned() } },
+        Change::ProgramStarted { program: WritProgram { process: process(1), command: "loop".to_owned() } },
         Change::ProgramEnded { process: process(1) },
         Change::Halted { epoch: 1, reason: None, by: "human.ann".to_owned() },
         Change::HaltLifted { epoch: 2, by: "human.ann".to_owned() },
@@ -487,8 +487,8 @@ fn one_of_each_for_agents() -> Vec<Change> {
         Change::TokenRevoked { token_id: Id::from_bits(1) },
         Change::MemorySet { memory: memory(1) },
         Change::MemorySet { memory: memory(2) },
-        Change::MemoryPinned { place: Place::global(), key: "1".to_owned(), pinned: true },
-        Change::MemoryDeleted { place: Place::global(), key: "1".to_owned() },
+        Change::MemoryPinned { place: MemoryScope::global(), key: "1".to_owned(), pinned: true },
+        Change::MemoryDeleted { place: MemoryScope::global(), key: "1".to_owned() },
         Change::MemoryCollected { ids: vec![2] },
         Change::ArtifactAdded {
             artifact: NewArtifact {

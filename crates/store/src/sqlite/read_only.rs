@@ -11,8 +11,8 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::Store;
 use crate::error::{Error, Result};
-use crate::held::Held;
-use crate::sqlite::{self, Header};
+use crate::held::HeldFile;
+use crate::sqlite::{self, FileHeader};
 use crate::whole_file::{beside, copy as copy_file};
 
 /// How the names of copies begin, in the directory for temporary files.
@@ -24,10 +24,10 @@ const COPIES_MAX: usize = 5;
 pub(crate) fn open(path: &Path, known: usize) -> Result<Store> {
     let (connection, header) = connect(path)?;
     match header {
-        Header::Foreign => return Err(Error::not_a_store(path)),
+        FileHeader::Foreign => return Err(Error::not_a_store(path)),
         // It would have to be made.
-        Header::Fresh => return Err(Error::ReadOnly),
-        Header::Ours { schema } => match usize::try_from(schema) {
+        FileHeader::Fresh => return Err(Error::ReadOnly),
+        FileHeader::Ours { schema } => match usize::try_from(schema) {
             Ok(found) if found == known => {}
             Ok(found) if found > known => {
                 let known = i64::try_from(known).expect("BUG: few migrations");
@@ -40,7 +40,7 @@ pub(crate) fn open(path: &Path, known: usize) -> Result<Store> {
     Ok(Store::on(connection, path))
 }
 
-fn connect(path: &Path) -> Result<(Connection, Header)> {
+fn connect(path: &Path) -> Result<(Connection, FileHeader)> {
     // With the log and its index there, SQLite reads through them, also beside a writer.
     if let Ok(found) = ready(path, OpenFlags::empty()) {
         return Ok(found);
@@ -57,7 +57,7 @@ fn connect(path: &Path) -> Result<(Connection, Header)> {
     ready(&immutable(&copy.file()), OpenFlags::SQLITE_OPEN_URI).map_err(failed)
 }
 
-fn ready(path: &Path, more: OpenFlags) -> rusqlite::Result<(Connection, Header)> {
+fn ready(path: &Path, more: OpenFlags) -> rusqlite::Result<(Connection, FileHeader)> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -84,11 +84,11 @@ fn immutable(path: &Path) -> PathBuf {
 }
 
 /// A copy of the database with its log merged into it, in a directory that is removed again.
-struct Copy(Held);
+struct Copy(HeldFile);
 
 impl Copy {
     fn new(real: &Path) -> Result<Self> {
-        let copy = Self(Held::directory(&std::env::temp_dir().join(COPIES))?);
+        let copy = Self(HeldFile::directory(&std::env::temp_dir().join(COPIES))?);
         let endings = ["", "-wal"];
         for _ in 0..COPIES_MAX {
             let before = endings.map(|ending| stamp(&beside(real, ending)));

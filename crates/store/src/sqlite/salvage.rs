@@ -17,13 +17,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::error::{Error, Result};
-use crate::events::{Event, NewEvent, Stream};
+use crate::events::{LoggedEvent, NewEvent, Stream};
 use crate::sqlite::tables::Table;
 use crate::whole_file::refuse_secret_name;
 use crate::{Store, Tx};
 use chains::Chain;
 use parts::Parts;
-use source::Source;
+use source::SalvageSource;
 
 /// The counter that says that a store cannot be rebuilt from its log alone. An event would not do: agents write events of
 /// any kind, and counters are sealed.
@@ -68,7 +68,7 @@ impl Salvaged {
 pub fn salvage(from: &Path, into: &Path, ids: &mut dyn Minter, now: Timestamp) -> Result<Salvaged> {
     refuse_secret_name(into, "--into")?;
     let parts = Parts::new(into)?;
-    let source = Source::open(from, &parts.damaged())?;
+    let source = SalvageSource::open(from, &parts.damaged())?;
     let mut found = Salvaged::default();
     let events = source.events(&mut found);
     found.events_read = events.len();
@@ -94,7 +94,7 @@ pub fn salvage(from: &Path, into: &Path, ids: &mut dyn Minter, now: Timestamp) -
 
 impl Tx<'_> {
     /// Writes what is whole in the damaged store.
-    fn take_over(&self, source: &Source, chains: &[Chain], found: &mut Salvaged) -> Result<()> {
+    fn take_over(&self, source: &SalvageSource, chains: &[Chain], found: &mut Salvaged) -> Result<()> {
         self.defer_foreign_keys()?;
         // The tables of a log that begins at an anchor are more than the log.
         found.rebuilt = chains.iter().all(|chain| chain.anchor_seq == 0);
@@ -117,7 +117,7 @@ impl Tx<'_> {
 
     /// Writes the kept events with their hashes, in the order they had, and applies their changes.
     fn take_events(&self, chains: &[Chain], found: &mut Salvaged) -> Result<()> {
-        let mut events: Vec<&Event> = chains.iter().flat_map(|chain| &chain.events).collect();
+        let mut events: Vec<&LoggedEvent> = chains.iter().flat_map(|chain| &chain.events).collect();
         events.sort_by_key(|event| event.id);
         for chain in chains {
             let end = chain.end();
@@ -154,7 +154,7 @@ impl Tx<'_> {
     }
 
     /// Applies one change, unless it needs something that was lost.
-    fn apply(&self, event: &Event, number: i64, found: &mut Salvaged) -> Result<()> {
+    fn apply(&self, event: &LoggedEvent, number: i64, found: &mut Salvaged) -> Result<()> {
         let fails = |why: String| format!("a change of {}: {} ({why})", event.stream, event.record.message);
         let change: Change = match serde_json::from_value(event.record.payload.clone()) {
             Ok(change) => change,
@@ -181,7 +181,7 @@ impl Tx<'_> {
     /// Copies the rows of tables that can be read. A row that does not fit is lost.
     fn copy_tables(
         &self,
-        source: &Source,
+        source: &SalvageSource,
         wanted: impl Fn(&str) -> bool,
         found: &mut Salvaged,
     ) -> Result<()> {
@@ -194,7 +194,7 @@ impl Tx<'_> {
         Ok(())
     }
 
-    fn copy_table(&self, source: &Source, table: &Table, found: &mut Salvaged) -> Result<usize> {
+    fn copy_table(&self, source: &SalvageSource, table: &Table, found: &mut Salvaged) -> Result<usize> {
         // An older or damaged schema has fewer columns; the others keep their defaults.
         let table = source.known_part(table);
         if table.columns.is_empty() {
@@ -213,7 +213,7 @@ impl Tx<'_> {
     }
 
     /// What the log does not rebuild: answers, counters, and how far agents have read.
-    fn take_the_rest(&self, source: &Source, is_whole: bool, found: &mut Salvaged) -> Result<()> {
+    fn take_the_rest(&self, source: &SalvageSource, is_whole: bool, found: &mut Salvaged) -> Result<()> {
         let tables = self.tables()?;
         let named = |name: &str| tables.iter().find(|table| table.name == name);
         if let Some(requests) = named("requests") {

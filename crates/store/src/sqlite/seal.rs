@@ -93,9 +93,9 @@ impl SealedTable {
 }
 
 /// The rows that a transaction wrote, as the hook of its connection saw them.
-pub(crate) type SharedChanges = Arc<Mutex<Changes>>;
+pub(crate) type SharedChanges = Arc<Mutex<SealChanges>>;
 
-pub(crate) struct Changes {
+pub(crate) struct SealChanges {
     key: StoreKey,
     /// Tables by their place in [`SEALED_TABLES`], and rowids.
     touched: BTreeSet<(usize, i64)>,
@@ -105,7 +105,7 @@ pub(crate) struct Changes {
     broken: bool,
 }
 
-impl Changes {
+impl SealChanges {
     pub(crate) fn clear(&mut self) {
         self.touched.clear();
         (self.deleted, self.broken) = (false, false);
@@ -151,7 +151,7 @@ impl Store {
             return Ok(());
         }
         let (key, touched) = (self.key()?.clone(), BTreeSet::new());
-        let changes = Arc::new(Mutex::new(Changes { key, touched, deleted: false, broken: false }));
+        let changes = Arc::new(Mutex::new(SealChanges { key, touched, deleted: false, broken: false }));
         let seen = Arc::clone(&changes);
         let hook = move |action: Action, _: &str, table: &str, rowid: i64| {
             let Some(place) = SEALED_TABLES.iter().position(|sealed| sealed.name == table) else { return };
@@ -193,7 +193,7 @@ impl Store {
     }
 }
 
-pub(crate) fn locked(changes: &SharedChanges) -> MutexGuard<'_, Changes> {
+pub(crate) fn locked(changes: &SharedChanges) -> MutexGuard<'_, SealChanges> {
     // What a panic left behind is cleared before it is used.
     changes.lock().unwrap_or_else(PoisonError::into_inner)
 }

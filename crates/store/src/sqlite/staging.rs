@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::Store;
 use crate::error::Result;
-use crate::held::Held;
+use crate::held::HeldFile;
 use crate::sqlite;
 use crate::sqlite::tables::Table;
 use crate::whole_file::beside;
@@ -17,12 +17,12 @@ use crate::whole_file::beside;
 /// How the names of staging files begin.
 const ENDING: &str = ".importing-";
 
-pub(crate) struct Staging(Held);
+pub(crate) struct Staging(HeldFile);
 
 impl Staging {
     /// An empty file. Removes those that killed imports left.
     pub(crate) fn new(store: &Path) -> Result<Self> {
-        Held::file(&beside(store, ENDING)).map(Self)
+        HeldFile::file(&beside(store, ENDING)).map(Self)
     }
 
     /// The file as a store with the schema of this version and no rows. It need not survive a crash.

@@ -17,7 +17,7 @@ type FileId = (u64, u64);
 const LOGS: [&str; 2] = ["-wal", "-shm"];
 
 /// The files of one open store, as they were when it was opened.
-pub(crate) struct Standing {
+pub(crate) struct StoreFiles {
     id: FileId,
     /// Where the store's name leads to, all links followed.
     resolved: PathBuf,
@@ -29,7 +29,7 @@ pub(crate) struct Standing {
     beside_ids: Cell<Option<[FileId; 2]>>,
 }
 
-impl Standing {
+impl StoreFiles {
     /// `real` is the name under which SQLite opened the file: it follows links once.
     pub(crate) fn new(file: Named, real: &Path) -> Self {
         let beside = LOGS.map(|ending| beside(real, ending));

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use contract::domain::id::{mint, mint_run};
 use contract::domain::time::Now;
 use rusqlite::Connection;
-use store::{Fault, Store, StoreKey, Stream, Tip, Verification};
+use store::{Store, StoreFault, StoreKey, Stream, Tip, Verification};
 use testkit::{SeededIds, TempStore, event};
 
 const ROWS: i64 = 5;
@@ -91,7 +91,7 @@ struct Damaged {
     with_tip: Verification,
 }
 
-fn places(faults: &[Fault]) -> Vec<String> {
+fn places(faults: &[StoreFault]) -> Vec<String> {
     faults.iter().map(|fault| format!("{} {}", fault.stream, fault.seq)).collect()
 }
 
@@ -158,7 +158,7 @@ fn every_column_of_a_row_is_bound() {
             }
             let found = log.store().read().unwrap().verify(None).unwrap();
             // A row with a changed stream, position or id is reported under its new values.
-            let now: Vec<Fault> = found
+            let now: Vec<StoreFault> = found
                 .integrity
                 .iter()
                 .filter(|fault| column == "stream" || fault.stream == STREAM)

@@ -9,13 +9,13 @@ use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::id::{Minter, mint};
 use contract::domain::limit_window::{LimitWindow, Reset, ResetBasis, Sighting};
-use contract::domain::memory::{MemoryKind, NewMemory, Place, ValueType};
+use contract::domain::memory::{MemoryKind, MemoryScope, NewMemory, ValueType};
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::status::Status;
 use contract::domain::task::TaskId;
 use contract::domain::time::{Clock, Now};
 use rusqlite::Connection;
-use store::{Depth, Store, StoreKey, StoredAnswer, Stream, Verification};
+use store::{AuditDepth, Store, StoreKey, StoredAnswer, Stream, Verification};
 use testkit::{ManualClock, Scratch, SeededIds, Storm, TempStore, event, rounds};
 
 const SEAL_BROKEN: &str =
@@ -46,7 +46,7 @@ fn written(tasks: u64) -> TempStore {
         change(Change::MemorySet {
             memory: NewMemory {
                 id: i64::try_from(number).unwrap() + 1,
-                place: Place::global(),
+                place: MemoryScope::global(),
                 key: format!("key {number}"),
                 value: format!("remembered words {number}"),
                 value_type: ValueType::String,
@@ -539,7 +539,7 @@ fn the_quick_check_sees_the_chain_and_its_ends_and_nothing_else() {
     let temp = written(3);
     let quick = |sql: &str| {
         Connection::open(temp.path()).unwrap().execute_batch(sql).unwrap();
-        temp.open().read().unwrap().verify_to(None, Depth::Chain).unwrap()
+        temp.open().read().unwrap().verify_to(None, AuditDepth::Chain).unwrap()
     };
     assert!(quick("UPDATE cursors SET last_event_id = 77").is_clean());
     assert!(!verified(&temp.path()).unwrap().is_clean());

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use contract::domain::attempt::{AttemptId, AttemptState, NewAttempt, Outcome};
+use contract::domain::attempt::{AttemptId, AttemptOutcome, AttemptState, NewAttempt};
 use contract::domain::change::Change;
 use contract::domain::check::{Check, TaskChecks};
 use contract::domain::environment::AuthorEnvironment;
 use contract::domain::id::{mint, mint_run};
 use contract::domain::plan::{Plan, PlanTask};
-use contract::domain::rollback::{Counts, Direction, Rollback, Stage, Trigger};
+use contract::domain::rollback::{Direction, Rollback, RollbackCounts, Stage, Trigger};
 use contract::domain::run::{DocumentKind, NewRun, Owner, RunId, RunState};
 use contract::domain::status::{Evidence, Status};
 use contract::domain::task::{Claim, PlanPart, TaskId};
@@ -279,7 +279,7 @@ impl World<'_> {
                 let attempt_id = model.attempts[chosen(&model.attempts, *attempt)?].clone();
                 let agent_session = format!("conversation of {attempt_id}");
                 self.change(&Change::AttemptNamed { attempt_id: attempt_id.clone(), agent_session });
-                let outcome = Box::new(Outcome { exit_code: Some(1), ..Outcome::default() });
+                let outcome = Box::new(AttemptOutcome { exit_code: Some(1), ..AttemptOutcome::default() });
                 self.change(&Change::AttemptEnded { attempt_id, state: *state, outcome });
             }
             Step::RollBack { attempt, direction } => {
@@ -292,7 +292,7 @@ impl World<'_> {
                     by: "human.ann".to_owned(),
                     since: 1,
                     at: self.now.at,
-                    counts: Counts::default(),
+                    counts: RollbackCounts::default(),
                     left: Vec::new(),
                 };
                 self.change(&Change::AttemptRolledBack { task_id, attempt_id, rollback });

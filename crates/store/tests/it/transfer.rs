@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::id::mint;
-use contract::domain::memory::{MemoryKind, NewMemory, Place, ValueType};
+use contract::domain::memory::{MemoryKind, MemoryScope, NewMemory, ValueType};
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::status::{Evidence, Status};
 use rusqlite::Connection;
@@ -43,7 +43,7 @@ fn filled() -> TempStore {
         change(Change::MemorySet {
             memory: NewMemory {
                 id,
-                place: Place::global(),
+                place: MemoryScope::global(),
                 key: id.to_string(),
                 value: "[1, 2.50]".to_owned(),
                 value_type: ValueType::Array,

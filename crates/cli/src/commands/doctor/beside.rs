@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use contract::domain::text::counted;
 use ops::Result;
 
-use super::Look;
+use super::DoctorFinding;
 use crate::app::Globals;
 use crate::host;
 
@@ -16,17 +16,17 @@ use crate::host;
 const OTHERS: u32 = 0o077;
 
 /// Whether the key is there, and everything beside the log is as it was sealed.
-pub(super) fn seal(found: &ops::audit::Found) -> Look {
+pub(super) fn seal(found: &ops::audit::Found) -> DoctorFinding {
     let (well, said) = match (&found.seal_not_checked, found.tables.as_slice()) {
         (_, [first, ..]) => (false, format!("{first}; see `writ audit verify`")),
         (Some(why), []) => (false, format!("not checked: {why}")),
         (None, []) => (true, "every seal fits".to_owned()),
     };
-    Look::new("seal", well, said)
+    DoctorFinding::new("seal", well, said)
 }
 
 /// The key, the directories beside the store, and copies of it.
-pub(super) fn files(globals: &Globals, store: &Path) -> Result<[Look; 4]> {
+pub(super) fn files(globals: &Globals, store: &Path) -> Result<[DoctorFinding; 4]> {
     let (logs, index) = (host::logs_directory(globals)?, host::index_directory(globals)?);
     Ok([
         key(store),
@@ -37,7 +37,7 @@ pub(super) fn files(globals: &Globals, store: &Path) -> Result<[Look; 4]> {
 }
 
 /// Who can read the key can forge the store.
-fn key(store: &Path) -> Look {
+fn key(store: &Path) -> DoctorFinding {
     let path = ops::key_file(store);
     let (well, said) = match fs::symlink_metadata(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => (
@@ -57,21 +57,21 @@ fn key(store: &Path) -> Look {
             (true, format!("{path}, {bytes} bytes, mode {mode:04o}; `writ backup` copies it"))
         }
     };
-    Look::new("key", well, said)
+    DoctorFinding::new("key", well, said)
 }
 
 /// Not part of a backup; `writ gc` removes what is old.
-fn directory(what: &'static str, contents: &str, directory: &Path) -> Look {
+fn directory(what: &'static str, contents: &str, directory: &Path) -> DoctorFinding {
     let sizes: Vec<u64> = fs::read_dir(directory)
         .map(|entries| entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|m| m.len()).collect())
         .unwrap_or_default();
     let (files, kibibytes) = (sizes.len(), sizes.iter().sum::<u64>() / 1024);
     let said = format!("{files} {contents}, {kibibytes} KiB, in {}", directory.display());
-    Look::new(what, true, said)
+    DoctorFinding::new(what, true, said)
 }
 
 /// Backups before migrations, rescued copies, and what a salvage left out. A person decides how long they are needed.
-fn copies(store: &Path) -> Look {
+fn copies(store: &Path) -> DoctorFinding {
     let own = ops::names_of(store);
     let found: Vec<PathBuf> =
         ops::files_of(store).unwrap_or_default().into_iter().filter(|file| !own.contains(file)).collect();
@@ -83,15 +83,15 @@ fn copies(store: &Path) -> Look {
             format!("{files}, {} KiB, beginning with {}", bytes / 1024, first.display())
         }
     };
-    Look::new("copies", true, said)
+    DoctorFinding::new("copies", true, said)
 }
 
 /// What rollbacks need, which is not part of a backup either.
-pub(super) fn snapshots(globals: &Globals) -> Result<Look> {
+pub(super) fn snapshots(globals: &Globals) -> Result<DoctorFinding> {
     let directory = host::snapshots_directory(globals)?;
     let is_record = |name: &std::ffi::OsString| name.to_string_lossy().ends_with(".before");
     let records = std::fs::read_dir(&directory).into_iter().flatten().flatten();
     let count = records.filter(|entry| is_record(&entry.file_name())).count();
     let said = format!("{count} snapshots of what tasks may write, in {}", directory.display());
-    Ok(Look::new("snapshots", true, said))
+    Ok(DoctorFinding::new("snapshots", true, said))
 }

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use rustix::fs::StatVfsMountFlags;
 
-use super::Look;
+use super::DoctorFinding;
 
 /// A run writes its log, backups are as large as the store, and SQLite needs room for its own log.
 const DISK_BYTES_MIN: u64 = 64 * 1024 * 1024;
 const DISK_FILES_MIN: u64 = 100;
 
 /// The file system of the store. Its directory may not exist yet; then the nearest one above counts.
-pub(super) fn look(store: &Path) -> Look {
+pub(super) fn look(store: &Path) -> DoctorFinding {
     let there = store.ancestors().skip(1).find(|place| place.is_dir()).unwrap_or(Path::new("/"));
     match rustix::fs::statvfs(there) {
         Ok(found) => {
@@ -19,11 +19,11 @@ pub(super) fn look(store: &Path) -> Look {
             // Some file systems have no fixed number of files, and say 0 of 0.
             let files = (found.f_files > 0).then_some(found.f_favail);
             let (well, said) = room(bytes, files, found.f_flag.contains(StatVfsMountFlags::RDONLY));
-            Look::new("disk", well, said)
+            DoctorFinding::new("disk", well, said)
         }
         Err(error) => {
             let said = format!("could not be looked at: {}: {error}", there.display());
-            Look::new("disk", false, said)
+            DoctorFinding::new("disk", false, said)
         }
     }
 }

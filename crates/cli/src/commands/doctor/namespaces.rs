@@ -3,10 +3,10 @@
 use engine::launcher::namespace_here;
 use engine::supervisor::NamespaceInForce;
 
-use super::Look;
+use super::DoctorFinding;
 use crate::host;
 
-pub(super) fn look() -> Look {
+pub(super) fn look() -> DoctorFinding {
     let shim = host::shim();
     let trial = host::program(vec![shim.program.clone().into(), "--version".into()]);
     // A refusal is not a problem: the shim and the marks do the work then.
@@ -14,11 +14,11 @@ pub(super) fn look() -> Look {
         Ok(NamespaceInForce::On) => (true, works()),
         Ok(NamespaceInForce::Off) => (true, "this system has none".to_owned()),
         Ok(NamespaceInForce::Refused(reason)) => {
-            return Look { warns: true, ..Look::new("namespaces", true, refused(&reason)) };
+            return DoctorFinding { warns: true, ..DoctorFinding::new("namespaces", true, refused(&reason)) };
         }
         Err(error) => (false, format!("could not be tried: {error}")),
     };
-    Look::new("namespaces", well, said)
+    DoctorFinding::new("namespaces", well, said)
 }
 
 fn works() -> String {

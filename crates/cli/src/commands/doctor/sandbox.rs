@@ -2,11 +2,11 @@
 
 use engine::launcher::sandbox_here;
 
-use super::Look;
+use super::DoctorFinding;
 use crate::config::Config;
 use crate::host;
 
-pub(super) fn look(config: Option<&Config>) -> Look {
+pub(super) fn look(config: Option<&Config>) -> DoctorFinding {
     // A machine that enforces less is not an error: `prefer` reports it per task, and `enforce` refuses.
     let mut warns = false;
     let (well, said) = match sandbox_here(&host::shim()) {
@@ -29,7 +29,7 @@ pub(super) fn look(config: Option<&Config>) -> Look {
         }
         Err(error) => (false, format!("could not be tried: {error}")),
     };
-    Look { warns, ..Look::new("sandbox", well, said) }
+    DoctorFinding { warns, ..DoctorFinding::new("sandbox", well, said) }
 }
 
 /// What follows where a part is missing.

@@ -9,7 +9,7 @@ use contract::domain::id::Id;
 use contract::plan::executor;
 use contract::secrets::scrub;
 use engine::ExecutorKind;
-use ops::run::document::Document;
+use ops::run::document::DocumentInput;
 use ops::run::submit::{Request, Submit};
 use ops::{Error, Result, verb};
 use serde::Serialize;
@@ -84,7 +84,7 @@ fn tried(args: &Args, chosen: &Listed, globals: &Globals, scratch: &Path) -> Res
     let globals = Globals { db_path: Some(scratch.join("writ.db")), ..globals.clone() };
     let mut cx = host::open_silently(&globals, Box::new(|_| {}))?;
     let request = Request {
-        document: Document::Text(plan.to_string()),
+        document: DocumentInput::Text(plan.to_string()),
         directory: host::absolute(".".into()).to_string_lossy().into_owned(),
         name: Some("the test".to_owned()),
         executor: None,

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use ops::Result;
 
 use crate::hooks::FileChange;
-use crate::hooks::adapter::{HookAdapter, Plan};
-use crate::hooks::files::{self, Lock};
+use crate::hooks::adapter::{HookAdapter, HookPlan};
+use crate::hooks::files::{self, SettingsLock};
 
 /// Plans for one or several agent programs.
-pub(super) type Plans = Vec<(&'static dyn HookAdapter, Plan)>;
+pub(super) type Plans = Vec<(&'static dyn HookAdapter, HookPlan)>;
 
 pub(super) fn changes(plans: &Plans) -> Vec<FileChange> {
     plans.iter().flat_map(|(_, plan)| plan.changes.clone()).collect()
@@ -41,7 +41,7 @@ pub(super) fn carry_out(first: Plans, planned: impl Fn() -> Result<Plans>) -> Re
 }
 
 /// One lock for each directory, in one order, so that two processes never wait for each other.
-fn locked(changes: &[FileChange]) -> Result<Vec<Lock>> {
+fn locked(changes: &[FileChange]) -> Result<Vec<SettingsLock>> {
     let mut directories: Vec<&Path> = changes.iter().filter_map(|change| change.path.parent()).collect();
     directories.sort_unstable();
     directories.dedup();

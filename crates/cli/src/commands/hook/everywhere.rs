@@ -10,7 +10,7 @@ use super::show;
 use crate::env;
 use crate::hooks::adapter::ADAPTERS;
 use crate::hooks::places::Scope;
-use crate::hooks::{FileChange, Program};
+use crate::hooks::{FileChange, HookProgram};
 
 /// What removing the hooks of all agent programs changes, in the user's settings and in the project's.
 pub(crate) struct Removal {
@@ -18,18 +18,18 @@ pub(crate) struct Removal {
     project: Option<Plans>,
 }
 
-pub(crate) fn planned(project: bool, force: bool, program: &Program) -> Result<Removal> {
+pub(crate) fn planned(project: bool, force: bool, program: &HookProgram) -> Result<Removal> {
     let user = plans(Scope::User, force, program)?;
     let project = project.then(|| plans(Scope::Project, force, program)).transpose()?;
     Ok(Removal { user, project })
 }
 
-fn plans(scope: Scope, force: bool, program: &Program) -> Result<Plans> {
+fn plans(scope: Scope, force: bool, program: &HookProgram) -> Result<Plans> {
     ADAPTERS.iter().map(|adapter| Ok((*adapter, adapter.uninstall(scope, program, force)?))).collect()
 }
 
 /// Makes the changes.
-pub(crate) fn carry_out(removal: Removal, force: bool, program: &Program) -> Result<Removal> {
+pub(crate) fn carry_out(removal: Removal, force: bool, program: &HookProgram) -> Result<Removal> {
     let done = |first, scope| apply::carry_out(first, || plans(scope, force, program));
     let user = done(removal.user, Scope::User)?;
     let project = removal.project.map(|first| done(first, Scope::Project)).transpose()?;

@@ -19,7 +19,7 @@ use super::telling;
 use crate::app::Globals;
 use crate::clock::SystemClock;
 use crate::hooks::adapter::{self, HookAdapter};
-use crate::hooks::handling::{Act, Handler, Input};
+use crate::hooks::handling::{Act, Handler, HookInput};
 use crate::minter::RandomIds;
 use crate::output::{Output, say};
 use crate::persona::{self, Persona};
@@ -88,7 +88,7 @@ fn complain(message: &str) {
 }
 
 /// What the agent program wrote until the end of its input, the limit or the deadline.
-fn read_input(adapter: &'static dyn HookAdapter) -> Input {
+fn read_input(adapter: &'static dyn HookAdapter) -> HookInput {
     let (sender, read) = mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -97,7 +97,7 @@ fn read_input(adapter: &'static dyn HookAdapter) -> Input {
         std::io::stdin().lock().take(limit).read_to_end(&mut bytes).ok();
         sender.send(bytes).ok();
     });
-    let mut input = Input::parse(adapter, &read.recv_timeout(INPUT_WAIT_MAX).unwrap_or_default());
+    let mut input = HookInput::parse(adapter, &read.recv_timeout(INPUT_WAIT_MAX).unwrap_or_default());
     let here = host::absolute(".".into()).to_string_lossy().into_owned();
     let directory = workspace::id_from(input.text("cwd").unwrap_or(&here), &here);
     // The agent contract takes directories and paths as the agent program gives them.
@@ -114,7 +114,7 @@ fn read_input(adapter: &'static dyn HookAdapter) -> Input {
 }
 
 /// Does what the hook means, and returns context for the agent.
-fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Answer> {
+fn work(handler: Handler, input: &HookInput, globals: &Globals) -> Result<Answer> {
     let act = handler.act(input);
     if act == Act::Nothing {
         return Ok(None);
@@ -166,7 +166,12 @@ fn work(handler: Handler, input: &Input, globals: &Globals) -> Result<Answer> {
 }
 
 /// For whom the handler works.
-fn session_of(handler: Handler, input: &Input, globals: &Globals, holder: Option<Holder>) -> Result<Session> {
+fn session_of(
+    handler: Handler,
+    input: &HookInput,
+    globals: &Globals,
+    holder: Option<Holder>,
+) -> Result<Session> {
     let invalid = |error: &dyn std::fmt::Display| Error::new(ErrorCode::InvalidInput, error.to_string());
     let agent = host::agent_name(globals).unwrap_or_else(|| input.agent());
     let agent = Agent::parse(&agent).map_err(|error| invalid(&error))?;

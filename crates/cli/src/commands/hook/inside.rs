@@ -9,7 +9,7 @@ use ops::{Result, Session};
 
 use super::session::{Answer, with_suffix};
 use crate::hooks::adapter::HookEvent;
-use crate::hooks::handling::{Act, Note};
+use crate::hooks::handling::{Act, HookNote};
 use crate::inside;
 
 pub(super) fn work(socket: &Path, act: Act, session: &Session) -> Result<Answer> {
@@ -40,7 +40,7 @@ pub(super) fn work(socket: &Path, act: Act, session: &Session) -> Result<Answer>
     }
 }
 
-fn record(socket: &Path, session: &Session, note: Note) -> Result<Answer> {
+fn record(socket: &Path, session: &Session, note: HookNote) -> Result<Answer> {
     let (kind, message, metadata) = (note.kind.to_owned(), note.message, note.metadata);
     let request = note::Request { kind, message, metadata, project_id: None, task_id: None };
     inside::call::<note::Note>(socket, session, &request)?;

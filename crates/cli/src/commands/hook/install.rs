@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use ops::Result;
 use serde_json::json;
 
-use super::{Which as Args, apply, program, show};
+use super::{HookSelector as Args, apply, program, show};
 use crate::app::Globals;
-use crate::hooks::Program;
+use crate::hooks::HookProgram;
 use crate::hooks::adapter::HookAdapter;
 use crate::output::Output;
 
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
 
 fn planned(
     args: &Args,
-    program: &Program,
+    program: &HookProgram,
     chosen: &[&'static dyn HookAdapter],
     made: &[Vec<String>],
 ) -> Result<apply::Plans> {

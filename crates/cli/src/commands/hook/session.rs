@@ -10,7 +10,7 @@ use ops::{Context, Error, Result, Session};
 
 use super::telling;
 use crate::hooks::adapter::HookEvent;
-use crate::hooks::handling::{Input, Note, Then};
+use crate::hooks::handling::{HookInput, HookNote, Then};
 use crate::{config, host};
 
 /// Events that a session is given at its start.
@@ -23,7 +23,7 @@ pub(super) type Answer = Option<(HookEvent, String)>;
 pub(super) struct HookSession<'a> {
     pub(super) cx: &'a mut Context,
     pub(super) session: &'a Session,
-    pub(super) input: &'a Input,
+    pub(super) input: &'a HookInput,
     /// The task that writ started the session for.
     pub(super) only_task: Option<String>,
 }
@@ -41,18 +41,18 @@ impl HookSession<'_> {
         Ok((!is_told).then_some((HookEvent::SessionStart, reply.answer.prompt)))
     }
 
-    pub(super) fn record(&mut self, note: Note) -> Result<()> {
+    pub(super) fn record(&mut self, note: HookNote) -> Result<()> {
         let session = self.session.clone();
         self.record_under(&session, note)
     }
 
     /// Records a second event of the same call.
-    pub(super) fn record_as(&mut self, step: &str, note: Note) -> Result<()> {
+    pub(super) fn record_as(&mut self, step: &str, note: HookNote) -> Result<()> {
         let session = with_suffix(self.session, step)?;
         self.record_under(&session, note)
     }
 
-    fn record_under(&mut self, session: &Session, note: Note) -> Result<()> {
+    fn record_under(&mut self, session: &Session, note: HookNote) -> Result<()> {
         let request = note::Request {
             kind: note.kind.to_owned(),
             message: note.message,
@@ -73,7 +73,7 @@ impl HookSession<'_> {
     }
 
     pub(super) fn follow(&mut self, then: Then) -> Result<Answer> {
-        let reader = telling::Reader {
+        let reader = telling::Recipient {
             session: self.session,
             project: &self.input.project,
             only_task: self.only_task.as_deref(),
@@ -87,7 +87,7 @@ impl HookSession<'_> {
         Ok(context.map(|context| (event, context)))
     }
 
-    pub(super) fn complete(&mut self, task_id: String, note: Note) -> Result<Answer> {
+    pub(super) fn complete(&mut self, task_id: String, note: HookNote) -> Result<Answer> {
         let request = complete::Request {
             id: task_id,
             outcome: CloseOutcome::Done,

@@ -10,14 +10,14 @@ use crate::output::one_line;
 const TITLE_CHARS_MAX: usize = 200;
 
 /// The recipient.
-pub(super) struct Reader<'a> {
+pub(super) struct Recipient<'a> {
     pub(super) session: &'a Session,
     pub(super) project: &'a str,
     /// The task that writ started the session for.
     pub(super) only_task: Option<&'a str>,
 }
 
-impl Reader<'_> {
+impl Recipient<'_> {
     fn request(&self) -> peek::Request {
         peek::Request {
             agent: self.session.caller.agent.as_str().to_owned(),
@@ -38,7 +38,7 @@ pub(super) fn halted(error: &Error) -> String {
 }
 
 /// The task the agent works on, in one line. Nothing where there is none.
-pub(super) fn reminder(cx: &mut Context, reader: &Reader<'_>) -> Result<Option<String>> {
+pub(super) fn reminder(cx: &mut Context, reader: &Recipient<'_>) -> Result<Option<String>> {
     if reader.only_task.is_some() {
         // The session has one task, which its brief named.
         return Ok(None);
@@ -54,13 +54,13 @@ pub(super) fn reminder(cx: &mut Context, reader: &Reader<'_>) -> Result<Option<S
 }
 
 /// What a subagent needs to know: its session's task, what failed, and how to report.
-pub(super) fn subagent(cx: &mut Context, reader: &Reader<'_>) -> Result<Option<String>> {
+pub(super) fn subagent(cx: &mut Context, reader: &Recipient<'_>) -> Result<Option<String>> {
     let request = peek::Request { short: true, ..reader.request() };
     Ok(peek::look(cx, reader.session, &request)?.0.prompt.filter(|prompt| !prompt.is_empty()))
 }
 
 /// Where things stand, for a person who asked.
-pub(super) fn brief(cx: &mut Context, reader: &Reader<'_>) -> Result<Option<String>> {
+pub(super) fn brief(cx: &mut Context, reader: &Recipient<'_>) -> Result<Option<String>> {
     let (peek::Answer { brief, .. }, _) = peek::look(cx, reader.session, &reader.request())?;
     let mut lines = Vec::new();
     match &brief.task {

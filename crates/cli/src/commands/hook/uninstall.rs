@@ -7,14 +7,14 @@ use serde_json::json;
 
 use super::{apply, program, show};
 use crate::app::Globals;
-use crate::hooks::Program;
+use crate::hooks::HookProgram;
 use crate::hooks::adapter::HookAdapter;
 use crate::output::Output;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
-    pub(super) which: super::Which,
+    pub(super) which: super::HookSelector,
     /// Also remove a plugin file that was changed after the installation
     #[arg(long)]
     pub(super) force: bool,
@@ -42,7 +42,7 @@ fn note(adapter: &dyn HookAdapter) -> String {
 }
 
 /// Agent programs that were not named and keep their hooks.
-fn still_installed(args: &Args, program: &Program) -> Vec<&'static dyn HookAdapter> {
+fn still_installed(args: &Args, program: &HookProgram) -> Vec<&'static dyn HookAdapter> {
     let has_hooks = |adapter: &&'static dyn HookAdapter| {
         let plan = adapter.uninstall(args.which.scope(), program, false);
         plan.is_ok_and(|plan| !plan.changes.is_empty())
@@ -50,13 +50,13 @@ fn still_installed(args: &Args, program: &Program) -> Vec<&'static dyn HookAdapt
     args.which.agents.unnamed().filter(has_hooks).collect()
 }
 
-pub(super) fn planned(args: &Args, program: &Program) -> Result<apply::Plans> {
+pub(super) fn planned(args: &Args, program: &HookProgram) -> Result<apply::Plans> {
     let (scope, force) = (args.which.scope(), args.force);
     let chosen = args.which.agents.chosen()?.into_iter();
     chosen.map(|adapter| Ok((adapter, adapter.uninstall(scope, program, force)?))).collect()
 }
 
 /// Makes the changes that are still needed once the files are locked.
-pub(super) fn carry_out(first: apply::Plans, args: &Args, program: &Program) -> Result<apply::Plans> {
+pub(super) fn carry_out(first: apply::Plans, args: &Args, program: &HookProgram) -> Result<apply::Plans> {
     apply::carry_out(first, || planned(args, program))
 }

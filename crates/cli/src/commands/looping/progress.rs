@@ -16,16 +16,16 @@ const REDRAW: Duration = Duration::from_millis(500);
 /// The width of a terminal that does not tell.
 const COLUMNS_DEFAULT: usize = 80;
 
-pub(super) struct Progress {
+pub(super) struct LoopProgress {
     /// The task, as it is shown.
     task: String,
-    screen: Screen,
+    screen: LoopScreen,
     begun: Instant,
     drawn: Instant,
     last: String,
 }
 
-enum Screen {
+enum LoopScreen {
     /// One line that is drawn over.
     Terminal,
     Lines,
@@ -33,12 +33,12 @@ enum Screen {
     Raw,
 }
 
-impl Progress {
+impl LoopProgress {
     pub(super) fn new() -> Self {
         let screen = match persona::current() {
-            Persona::Vybe => Screen::Raw,
-            Persona::Writ if std::io::stderr().is_terminal() => Screen::Terminal,
-            Persona::Writ => Screen::Lines,
+            Persona::Vybe => LoopScreen::Raw,
+            Persona::Writ if std::io::stderr().is_terminal() => LoopScreen::Terminal,
+            Persona::Writ => LoopScreen::Lines,
         };
         let now = Instant::now();
         Self { task: String::new(), screen, begun: now, drawn: now, last: String::new() }
@@ -51,14 +51,14 @@ impl Progress {
             }
             (LoopEvent::Line(line), _) => self.line(line),
             // A closed standard error cannot be reported anywhere.
-            (LoopEvent::HookOutput(bytes), _) | (LoopEvent::Output(bytes), Screen::Raw) => {
+            (LoopEvent::HookOutput(bytes), _) | (LoopEvent::Output(bytes), LoopScreen::Raw) => {
                 std::io::stderr().write_all(bytes).ok();
             }
-            (LoopEvent::Tick, Screen::Terminal) if self.drawn.elapsed() >= REDRAW => {
+            (LoopEvent::Tick, LoopScreen::Terminal) if self.drawn.elapsed() >= REDRAW => {
                 self.drawn = Instant::now();
                 self.draw();
             }
-            (LoopEvent::Ended, Screen::Terminal) => write_terminal("\r\x1b[2K"),
+            (LoopEvent::Ended, LoopScreen::Terminal) => write_terminal("\r\x1b[2K"),
             (LoopEvent::Output(_) | LoopEvent::Tick | LoopEvent::Ended, _) => {}
             (LoopEvent::Notice(line), _) => say(&format!("{line}\n")),
             (LoopEvent::TaskEnded(outcome), _) => say(&text::outcome(outcome)),
@@ -69,18 +69,18 @@ impl Progress {
         let now = Instant::now();
         (self.task, self.begun, self.drawn, self.last) = (task, now, now, String::new());
         match self.screen {
-            Screen::Terminal => self.draw(),
-            Screen::Lines => say(&format!("{}\n", self.task)),
-            Screen::Raw => {}
+            LoopScreen::Terminal => self.draw(),
+            LoopScreen::Lines => say(&format!("{}\n", self.task)),
+            LoopScreen::Raw => {}
         }
     }
 
     fn line(&mut self, line: &str) {
         self.last = one_line(line).into_owned();
         match self.screen {
-            Screen::Terminal => self.draw(),
-            Screen::Lines => say(&format!("  {}\n", self.last)),
-            Screen::Raw => {}
+            LoopScreen::Terminal => self.draw(),
+            LoopScreen::Lines => say(&format!("  {}\n", self.last)),
+            LoopScreen::Raw => {}
         }
     }
 

@@ -8,7 +8,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::limits;
 use contract::domain::run::RunWarning;
 use contract::intake::{Executors, PathMapping, Reading};
-use ops::run::document::{Understood, understand};
+use ops::run::document::{ReadDocument, understand};
 use ops::run::submit::Request;
 use ops::{Error, Result};
 
@@ -32,18 +32,18 @@ pub(crate) fn bytes_of(file: &Path) -> Result<Vec<u8>> {
 }
 
 /// Reads and checks a document, without a store.
-pub(crate) fn read_document(file: &Path, config: &Config) -> Result<Understood> {
+pub(crate) fn read_document(file: &Path, config: &Config) -> Result<ReadDocument> {
     understood_text(&text_of(file)?, file, config)
 }
 
 /// Checks a document that was read from this file.
-pub(crate) fn understood_text(text: &str, file: &Path, config: &Config) -> Result<Understood> {
+pub(crate) fn understood_text(text: &str, file: &Path, config: &Config) -> Result<ReadDocument> {
     let directory = host::absolute(directory_of(file));
     let reading = Reading { name: Some(file.display().to_string()), ..Reading::default() };
     understand(text.as_bytes(), &directory.to_string_lossy(), &reading, &config.executors)
 }
 
-pub(super) fn understood(request: &Request, config: &Config) -> Result<Understood> {
+pub(super) fn understood(request: &Request, config: &Config) -> Result<ReadDocument> {
     // The verb refuses mappings that are none.
     let map = request.map.iter().filter_map(|(from, to)| PathMapping::new(from, to)).collect();
     let (name, executor) = (request.name.clone(), request.executor.clone());

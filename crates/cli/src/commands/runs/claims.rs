@@ -1,9 +1,9 @@
 //! What the executor of an attempt reported, and where that differs from what writ saw, for people.
 
-use contract::domain::attempt::{Attempt, Outcome};
+use contract::domain::attempt::{Attempt, AttemptOutcome};
 use contract::domain::limits;
 use contract::domain::reason::Warning;
-use contract::domain::report::{CheckpointStatus, Report};
+use contract::domain::report::{CheckpointStatus, ExecutorReport};
 
 use crate::output::one_line;
 
@@ -47,7 +47,7 @@ pub(super) fn text(attempt: &Attempt, indent: &str) -> String {
 }
 
 /// What the executor claims.
-pub(crate) fn reported(report: &Report, indent: &str) -> String {
+pub(crate) fn reported(report: &ExecutorReport, indent: &str) -> String {
     let signal = report.final_signal.map(|signal| format!(" {signal}")).unwrap_or_default();
     let message = report.message.as_deref().map(|message| format!(": {message}")).unwrap_or_default();
     let mut text = line(indent, &format!("reported {}{signal}{message}", report.state));
@@ -63,18 +63,18 @@ pub(crate) fn reported(report: &Report, indent: &str) -> String {
     text
 }
 
-fn warnings(outcome: &Outcome, indent: &str) -> String {
+fn warnings(outcome: &AttemptOutcome, indent: &str) -> String {
     let reported = outcome.report.iter().flat_map(|report| report.warnings.iter().map(Warning::new));
     let all = outcome.warnings.iter().cloned().chain(reported).take(limits::FINDINGS_TRACED_MAX);
     all.map(|warning| line(indent, &format!("warning: {warning}"))).collect()
 }
 
-fn findings(outcome: &Outcome, indent: &str) -> String {
+fn findings(outcome: &AttemptOutcome, indent: &str) -> String {
     outcome.report.as_ref().map(|report| differences(report, indent)).unwrap_or_default()
 }
 
 /// Where the claims differ from what writ saw.
-pub(crate) fn differences(report: &Report, indent: &str) -> String {
+pub(crate) fn differences(report: &ExecutorReport, indent: &str) -> String {
     let all = report.findings.iter().take(limits::FINDINGS_TRACED_MAX);
     all.map(|found| line(indent, &format!("finding: {}", found.told()))).collect()
 }

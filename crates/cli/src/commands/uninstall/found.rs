@@ -8,19 +8,19 @@ use contract::domain::code::ErrorCode;
 use ops::{Error, Result};
 use serde_json::{Value, json};
 
-use super::Kept;
+use super::KeptFiles;
 use crate::commands::{completions, init, personality};
 use crate::{env, host};
 
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct Installed {
     /// Files, links and directories with nothing of others in them, in the order in which they are removed.
     pub(super) remove: Vec<PathBuf>,
-    pub(super) kept: Vec<Kept>,
+    pub(super) kept: Vec<KeptFiles>,
 }
 
-pub(super) fn of(program: &Path, project: bool) -> Result<Found> {
-    let mut found = Found::default();
+pub(super) fn of(program: &Path, project: bool) -> Result<Installed> {
+    let mut found = Installed::default();
     found.remove.extend(personality::installed_links(program));
     for (path, script) in completions::usual_places() {
         match read(&path)? {
@@ -43,9 +43,9 @@ pub(super) fn of(program: &Path, project: bool) -> Result<Found> {
     Ok(found)
 }
 
-impl Found {
+impl Installed {
     fn keep(&mut self, path: &Path, reason: &str) {
-        self.kept.push(Kept { path: path.display().to_string(), reason: reason.to_owned() });
+        self.kept.push(KeptFiles { path: path.display().to_string(), reason: reason.to_owned() });
     }
 }
 

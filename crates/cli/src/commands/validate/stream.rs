@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use contract::domain::limits::DOCUMENT_BYTES_MAX;
-use contract::validate::{Kind, Options, could_not_work, validate};
+use contract::validate::{Kind, ValidateOptions, could_not_work, validate};
 use contract::verdict::Verdict;
 use serde_json::json;
 
@@ -40,7 +40,12 @@ impl Count {
     }
 }
 
-pub(super) fn run(kind: Option<Kind>, file: &Path, options: &Options<'_>, output: &Output) -> ExitCode {
+pub(super) fn run(
+    kind: Option<Kind>,
+    file: &Path,
+    options: &ValidateOptions<'_>,
+    output: &Output,
+) -> ExitCode {
     let reader: Box<dyn Read> = if file == Path::new("-") {
         Box::new(io::stdin())
     } else {
@@ -73,7 +78,7 @@ pub(super) fn run(kind: Option<Kind>, file: &Path, options: &Options<'_>, output
     summary(&count, output)
 }
 
-fn judge(kind: Option<Kind>, line: &[u8], options: &Options<'_>) -> Verdict {
+fn judge(kind: Option<Kind>, line: &[u8], options: &ValidateOptions<'_>) -> Verdict {
     let document = line.strip_suffix(b"\n").unwrap_or(line);
     let document = document.strip_suffix(b"\r").unwrap_or(document);
     // A worklog is a file of whole lines; each line here is one.

@@ -9,42 +9,42 @@ use super::originals;
 use crate::hooks::places::Scope;
 use crate::hooks::settings::edits::{self, Edit};
 use crate::hooks::settings::{difference, jsonc};
-use crate::hooks::{Owner, Program};
+use crate::hooks::{HookProgram, Owner};
 
 /// An event of Claude Code, the handler that we register for it, and the handler's time limit.
-pub(super) struct Event {
+pub(super) struct ClaudeEvent {
     pub(super) name: &'static str,
     handler: &'static str,
     matcher: &'static str,
     seconds: u32,
 }
 
-pub(super) const EVENTS: &[Event] = &[
-    Event {
+pub(super) const EVENTS: &[ClaudeEvent] = &[
+    ClaudeEvent {
         name: "SessionStart",
         handler: "session-start",
         matcher: "startup|resume|clear|compact",
         seconds: 10,
     },
-    Event { name: "UserPromptSubmit", handler: "prompt", matcher: "", seconds: 5 },
-    Event { name: "PostToolUseFailure", handler: "tool-failure", matcher: "", seconds: 5 },
-    Event {
+    ClaudeEvent { name: "UserPromptSubmit", handler: "prompt", matcher: "", seconds: 5 },
+    ClaudeEvent { name: "PostToolUseFailure", handler: "tool-failure", matcher: "", seconds: 5 },
+    ClaudeEvent {
         name: "PostToolUse",
         handler: "tool-success",
         matcher: "Write|Edit|MultiEdit|Bash|NotebookEdit",
         seconds: 5,
     },
-    Event { name: "PreCompact", handler: "checkpoint", matcher: "", seconds: 10 },
-    Event { name: "SessionEnd", handler: "session-end", matcher: "", seconds: 10 },
-    Event { name: "TaskCompleted", handler: "task-completed", matcher: "", seconds: 60 },
-    Event { name: "SubagentStart", handler: "subagent-start", matcher: "", seconds: 5 },
-    Event { name: "SubagentStop", handler: "subagent-stop", matcher: "", seconds: 5 },
-    Event { name: "Stop", handler: "stop", matcher: "", seconds: 5 },
+    ClaudeEvent { name: "PreCompact", handler: "checkpoint", matcher: "", seconds: 10 },
+    ClaudeEvent { name: "SessionEnd", handler: "session-end", matcher: "", seconds: 10 },
+    ClaudeEvent { name: "TaskCompleted", handler: "task-completed", matcher: "", seconds: 60 },
+    ClaudeEvent { name: "SubagentStart", handler: "subagent-start", matcher: "", seconds: 5 },
+    ClaudeEvent { name: "SubagentStop", handler: "subagent-stop", matcher: "", seconds: 5 },
+    ClaudeEvent { name: "Stop", handler: "stop", matcher: "", seconds: 5 },
 ];
 
 /// Stored after an installation, so that it can be undone byte for byte. It holds no text of the user.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Record {
+pub(crate) struct ClaudeUndo {
     pub(crate) path: String,
     /// The digest of the file as we left it.
     installed: String,
@@ -58,12 +58,12 @@ pub(crate) struct Record {
     pub(crate) directories: Vec<String>,
     /// Entries of the original that ours replace. They come back with the uninstallation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    replaced: Vec<Replaced>,
+    replaced: Vec<ReplacedEntry>,
 }
 
 /// An entry of the original's hooks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Replaced {
+pub(super) struct ReplacedEntry {
     pub(super) event: String,
     pub(super) entry: Value,
 }
@@ -75,7 +75,7 @@ pub(crate) struct Install {
     pub(crate) updated: Vec<&'static str>,
     pub(crate) skipped: Vec<&'static str>,
     /// The new text and how to undo it; none where everything is installed already.
-    pub(crate) change: Option<(String, Record)>,
+    pub(crate) change: Option<(String, ClaudeUndo)>,
 }
 
 /// What removing our entries would do.
@@ -91,12 +91,12 @@ pub(crate) struct Uninstall {
 pub(crate) fn install(
     path: &str,
     current: Option<&str>,
-    record: Option<&Record>,
-    program: &Program,
+    record: Option<&ClaudeUndo>,
+    program: &HookProgram,
     scope: Scope,
 ) -> Result<Install, String> {
     let mut found = Install::default();
-    let settings = current.filter(|text| !is_blank(text)).map(Settings::read).transpose()?;
+    let settings = current.filter(|text| !is_blank(text)).map(ClaudeSettings::read).transpose()?;
     let mut has_originals = false;
     for event in EVENTS {
         let of = |owner| {
@@ -126,7 +126,7 @@ pub(crate) fn install(
     } else {
         difference::edits(old, &text).ok_or("would change in too many places")?
     };
-    let record = Record {
+    let record = ClaudeUndo {
         path: path.to_owned(),
         installed: digest::of_bytes(text.as_bytes()),
         original: base.as_ref().map(|text| digest::of_bytes(text.as_bytes())),
@@ -139,11 +139,15 @@ pub(crate) fn install(
     Ok(found)
 }
 
-pub(crate) fn uninstall(text: &str, record: Option<&Record>, program: &Program) -> Result<Uninstall, String> {
+pub(crate) fn uninstall(
+    text: &str,
+    record: Option<&ClaudeUndo>,
+    program: &HookProgram,
+) -> Result<Uninstall, String> {
     if is_blank(text) {
         return Ok(Uninstall { removed: Vec::new(), text: Some(text.to_owned()), restored: false });
     }
-    let settings = Settings::read(text)?;
+    let settings = ClaudeSettings::read(text)?;
     let mut removed = settings.events();
     removed.retain(|event| !settings.entries(event, program, Owner::Ours).is_empty());
     if let Some(record) = record.filter(|record| record.installed == digest::of_bytes(text.as_bytes())) {
@@ -166,15 +170,15 @@ pub(crate) fn uninstall(text: &str, record: Option<&Record>, program: &Program) 
 }
 
 /// Which of our events the settings have, by whatever name they call us.
-pub(crate) fn events_in(text: &str, program: &Program) -> Vec<&'static str> {
-    let Ok(settings) = Settings::read(text) else { return Vec::new() };
-    let has = |event: &&Event| settings.all_entries(event.name, program).next().is_some();
+pub(crate) fn events_in(text: &str, program: &HookProgram) -> Vec<&'static str> {
+    let Ok(settings) = ClaudeSettings::read(text) else { return Vec::new() };
+    let has = |event: &&ClaudeEvent| settings.all_entries(event.name, program).next().is_some();
     EVENTS.iter().filter(has).map(|event| event.name).collect()
 }
 
 /// The programs that our entries call.
-pub(crate) fn programs_in(text: &str, program: &Program) -> Vec<String> {
-    let Ok(settings) = Settings::read(text) else { return Vec::new() };
+pub(crate) fn programs_in(text: &str, program: &HookProgram) -> Vec<String> {
+    let Ok(settings) = ClaudeSettings::read(text) else { return Vec::new() };
     let mut called: Vec<String> = settings
         .events()
         .iter()
@@ -193,20 +197,20 @@ fn is_blank(text: &str) -> bool {
 }
 
 /// A parsed settings file with hooks in the documented format of Claude Code.
-pub(super) struct Settings {
-    pub(super) document: jsonc::Document,
+pub(super) struct ClaudeSettings {
+    pub(super) document: jsonc::JsoncFile,
     pub(super) hooks: Option<CstObject>,
 }
 
-impl Settings {
+impl ClaudeSettings {
     /// Refuses what we would have to guess about.
-    pub(super) fn read(text: &str) -> Result<Settings, String> {
-        let document = jsonc::Document::parse(text)?;
+    pub(super) fn read(text: &str) -> Result<ClaudeSettings, String> {
+        let document = jsonc::JsoncFile::parse(text)?;
         let hooks = match document.object.get("hooks") {
             None => None,
             Some(property) => Some(property.object_value().ok_or("has `hooks` that are not an object")?),
         };
-        let settings = Settings { document, hooks };
+        let settings = ClaudeSettings { document, hooks };
         match settings.events().iter().find(|event| settings.list(event).is_none()) {
             Some(event) => Err(format!("has `hooks.{event}` that is not a list")),
             None => Ok(settings),
@@ -224,20 +228,20 @@ impl Settings {
     }
 
     /// Entries of an event that hold a command of this owner.
-    pub(super) fn entries(&self, event: &str, program: &Program, owner: Owner) -> Vec<Value> {
+    pub(super) fn entries(&self, event: &str, program: &HookProgram, owner: Owner) -> Vec<Value> {
         let all = self.all_entries(event, program);
         all.filter(|entry| hooks_of(entry).any(|hook| owner_of(hook, program) == Some(owner))).collect()
     }
 
     /// Entries of an event that call us or the original.
-    fn all_entries(&self, event: &str, program: &Program) -> impl Iterator<Item = Value> {
+    fn all_entries(&self, event: &str, program: &HookProgram) -> impl Iterator<Item = Value> {
         let entries = self.list(event).map_or_else(Vec::new, |list| list.elements());
         let values = entries.into_iter().map(|entry| jsonc::value(&entry));
         values.filter(move |entry| hooks_of(entry).any(|hook| owner_of(hook, program).is_some()))
     }
 
     /// Removes the owner's commands, the entries that held nothing else, and the lists that held nothing else.
-    pub(super) fn remove(&self, owner: Owner, had: &[String], program: &Program) {
+    pub(super) fn remove(&self, owner: Owner, had: &[String], program: &HookProgram) {
         let Some(hooks) = &self.hooks else { return };
         let had = |name: &str| had.iter().any(|part| part == name);
         let mut is_changed = false;
@@ -265,7 +269,7 @@ impl Settings {
 }
 
 /// Whether something of the owner's was in the list.
-fn remove_from_list(list: &CstArray, owner: Owner, program: &Program) -> bool {
+fn remove_from_list(list: &CstArray, owner: Owner, program: &HookProgram) -> bool {
     let is_ours = |hook: &CstNode| owner_of(&jsonc::value(hook), program) == Some(owner);
     let mut is_changed = false;
     for entry in list.elements() {
@@ -293,7 +297,7 @@ fn commands(entry: &Value) -> impl Iterator<Item = &str> {
 
 /// Whose hook this is. Claude Code counts seconds and the original wrote milliseconds, so an entry with its name and
 /// such a limit is the original's even where this program took over its path.
-pub(super) fn owner_of(hook: &Value, program: &Program) -> Option<Owner> {
+pub(super) fn owner_of(hook: &Value, program: &HookProgram) -> Option<Owner> {
     const ORIGINAL_TIMEOUT_MIN: i64 = 1000;
     let line = hook["command"].as_str()?;
     let is_original = hook["timeout"].as_i64().is_some_and(|limit| limit >= ORIGINAL_TIMEOUT_MIN)
@@ -301,7 +305,7 @@ pub(super) fn owner_of(hook: &Value, program: &Program) -> Option<Owner> {
     program.owner(line).map(|owner| if is_original { Owner::Original } else { owner })
 }
 
-fn entry(event: &Event, program: &Program, scope: Scope) -> Value {
+fn entry(event: &ClaudeEvent, program: &HookProgram, scope: Scope) -> Value {
     let line = program.hook_line(scope, event.handler);
     let hook = json!({"type": "command", "command": line, "timeout": event.seconds});
     json!({"matcher": event.matcher, "hooks": [hook]})
@@ -309,13 +313,13 @@ fn entry(event: &Event, program: &Program, scope: Scope) -> Value {
 
 /// The parts of the hooks that a text has before we change it.
 fn had(text: &str) -> Vec<String> {
-    let Ok(settings) = Settings::read(text) else { return Vec::new() };
+    let Ok(settings) = ClaudeSettings::read(text) else { return Vec::new() };
     let own = settings.hooks.as_ref().map(|_| "hooks".to_owned());
     own.into_iter().chain(settings.events().iter().map(|event| format!("hooks.{event}"))).collect()
 }
 
 /// The text with our entries behind those of others, and without those of the original.
-fn with_entries(base: &str, program: &Program, scope: Scope) -> Result<String, String> {
+fn with_entries(base: &str, program: &HookProgram, scope: Scope) -> Result<String, String> {
     let entries: Vec<(&str, Value)> =
         EVENTS.iter().map(|event| (event.name, entry(event, program, scope))).collect();
     let all: serde_json::Map<String, Value> =
@@ -323,7 +327,7 @@ fn with_entries(base: &str, program: &Program, scope: Scope) -> Result<String, S
     if is_blank(base) {
         return Ok(jsonc::new_text(&json!({ "hooks": all })));
     }
-    let settings = Settings::read(base)?;
+    let settings = ClaudeSettings::read(base)?;
     let had = had(base);
     settings.remove(Owner::Original, &had, program);
     match &settings.hooks {

@@ -4,7 +4,7 @@ use contract::digest;
 use serde_json::{Map, Value, json};
 
 use super::excerpt;
-use super::tool::{self, Outcome};
+use super::tool::{self, ToolOutcome};
 use crate::hooks::adapter::HookAdapter;
 
 /// A session's id that is longer is replaced by its digest: an agent's name is repeated in every command.
@@ -13,7 +13,7 @@ const FIELD_CHARS_MAX: usize = 500;
 
 /// One call of a hook. Every field may be missing.
 #[derive(Debug, Clone)]
-pub(crate) struct Input {
+pub(crate) struct HookInput {
     pub(crate) adapter: &'static dyn HookAdapter,
     /// The payload, with the names that Claude Code gives its fields.
     pub(crate) raw: Map<String, Value>,
@@ -23,7 +23,7 @@ pub(crate) struct Input {
     pub(crate) root: Option<String>,
 }
 
-impl Input {
+impl HookInput {
     /// Reads what an agent program wrote. Input that is not a JSON object has no fields.
     pub(crate) fn parse(adapter: &'static dyn HookAdapter, bytes: &[u8]) -> Self {
         let raw = serde_json::from_slice::<Value>(bytes).ok();
@@ -71,9 +71,9 @@ impl Input {
         (tool::without_exit_line(&text).to_owned(), code)
     }
 
-    pub(super) fn outcome<'a>(&self, failure: &'a (String, Option<i64>)) -> Outcome<'a> {
+    pub(super) fn outcome<'a>(&self, failure: &'a (String, Option<i64>)) -> ToolOutcome<'a> {
         let is_interrupt = self.raw.get("is_interrupt").and_then(Value::as_bool).unwrap_or(false);
-        Outcome::Failed { output: &failure.0, exit_code: failure.1, is_interrupt }
+        ToolOutcome::Failed { output: &failure.0, exit_code: failure.1, is_interrupt }
     }
 }
 

@@ -1,18 +1,18 @@
 use super::*;
 use crate::hooks::adapter;
 
-fn input_from(program: &str, value: &Value) -> Input {
-    let input = Input::parse(adapter::find(program).unwrap(), value.to_string().as_bytes());
-    Input { project: "/srv/fence".to_owned(), root: Some("/srv/fence".to_owned()), ..input }
+fn input_from(program: &str, value: &Value) -> HookInput {
+    let input = HookInput::parse(adapter::find(program).unwrap(), value.to_string().as_bytes());
+    HookInput { project: "/srv/fence".to_owned(), root: Some("/srv/fence".to_owned()), ..input }
 }
 
-fn input(value: Value) -> Input {
+fn input(value: Value) -> HookInput {
     input_from("claude", &value)
 }
 
 /// The event that a handler records.
 #[track_caller]
-fn noted(handler: Handler, input: &Input) -> Note {
+fn noted(handler: Handler, input: &HookInput) -> HookNote {
     match handler.act(input) {
         Act::Note { note, .. } => note,
         act => panic!("{handler:?} does {act:?}"),
@@ -22,7 +22,7 @@ fn noted(handler: Handler, input: &Input) -> Note {
 #[test]
 fn input_that_is_not_an_object_has_no_fields_and_breaks_nothing() {
     for bytes in [&b""[..], b"{", b"[1]", b"\xff\xfe", b"null"] {
-        let input = Input::parse(adapter::usual(), bytes);
+        let input = HookInput::parse(adapter::usual(), bytes);
         assert!(input.raw.is_empty());
         assert!(input.agent().starts_with("claude-"));
         assert_eq!(Handler::Prompt.act(&input), Act::Renew);
@@ -47,13 +47,14 @@ fn what_has_an_id_is_the_same_however_often_it_is_told_and_everything_else_happe
     // A session that is compacted twice within one prompt gets its context twice.
     let start = input(json!({"session_id": "abcdefgh-1", "prompt_id": "p", "source": "compact"}));
     assert_ne!(Handler::SessionStart.request_id(&start, "1"), Handler::SessionStart.request_id(&start, "2"));
-    let elsewhere = Input { project: "/elsewhere".to_owned(), ..named };
+    let elsewhere = HookInput { project: "/elsewhere".to_owned(), ..named };
     assert_ne!(Handler::ToolSuccess.request_id(&elsewhere, "1"), key);
 }
 
 #[test]
 fn sessions_that_begin_alike_and_projects_without_a_session_are_different_agents() {
-    let agent = |value: Value, project: &str| Input { project: project.to_owned(), ..input(value) }.agent();
+    let agent =
+        |value: Value, project: &str| HookInput { project: project.to_owned(), ..input(value) }.agent();
     assert_eq!(agent(json!({"session_id": "0A1b2c3d-1"}), "/w"), "claude-0a1b2c3d-1");
     let long = "x".repeat(100);
     let opencode = |session: &str| input_from("opencode", &json!({ "session_id": session })).agent();

@@ -20,13 +20,13 @@ const FILES_MAX: usize = 10;
 pub(crate) struct ToolCall {
     /// The name under which it is noted, which is the same for the same kind of tool in every agent program.
     pub(crate) name: String,
-    pub(crate) target: Target,
+    pub(crate) target: ToolTarget,
     /// Whether it only reads. Its success is not worth a note.
     pub(crate) is_read: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Target {
+pub(crate) enum ToolTarget {
     /// Files that it changes.
     Files(Vec<String>),
     Command(String),
@@ -37,7 +37,7 @@ pub(crate) enum Target {
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome<'a> {
+pub(crate) enum ToolOutcome<'a> {
     Succeeded,
     Failed { output: &'a str, exit_code: Option<i64>, is_interrupt: bool },
 }
@@ -57,7 +57,7 @@ impl ToolCall {
             "description",
         ];
         let said = TELLING.iter().find_map(|key| input[*key].as_str());
-        let target = said.map_or(Target::Unknown, |text| Target::Other(text.to_owned()));
+        let target = said.map_or(ToolTarget::Unknown, |text| ToolTarget::Other(text.to_owned()));
         Self { name: name.to_owned(), target, is_read: false }
     }
 
@@ -67,7 +67,7 @@ impl ToolCall {
     }
 
     pub(crate) fn files(name: &str, files: Vec<String>) -> Self {
-        Self { name: name.to_owned(), target: Target::Files(files), is_read: false }
+        Self { name: name.to_owned(), target: ToolTarget::Files(files), is_read: false }
     }
 
     pub(crate) fn file(name: &str, path: Option<&str>) -> Self {
@@ -75,18 +75,18 @@ impl ToolCall {
     }
 
     pub(crate) fn command(name: &str, command: Option<&str>) -> Self {
-        let target = command.map_or(Target::Unknown, |text| Target::Command(text.to_owned()));
+        let target = command.map_or(ToolTarget::Unknown, |text| ToolTarget::Command(text.to_owned()));
         Self { name: name.to_owned(), target, is_read: false }
     }
 
     /// `Edit: src/parser.rs`, `Bash failed (exit 1): cargo test (error: 3 tests failed)`.
-    pub(super) fn message(&self, outcome: Outcome<'_>, root: Option<&str>) -> String {
+    pub(super) fn message(&self, outcome: ToolOutcome<'_>, root: Option<&str>) -> String {
         let name = excerpt::line(&self.name, NAME_CHARS_MAX);
         let target = self.shown(root);
         let (ended, why) = match outcome {
-            Outcome::Succeeded => (String::new(), None),
-            Outcome::Failed { is_interrupt: true, .. } => (" interrupted".to_owned(), None),
-            Outcome::Failed { output, exit_code, is_interrupt: false } => {
+            ToolOutcome::Succeeded => (String::new(), None),
+            ToolOutcome::Failed { is_interrupt: true, .. } => (" interrupted".to_owned(), None),
+            ToolOutcome::Failed { output, exit_code, is_interrupt: false } => {
                 let exit = exit_code.map(|code| format!(" (exit {code})")).unwrap_or_default();
                 (format!(" failed{exit}"), excerpt::telling_line(output, TELLING_CHARS_MAX))
             }
@@ -94,7 +94,7 @@ impl ToolCall {
         match (target, why) {
             (Some(target), Some(why)) => format!("{name}{ended}: {target} ({why})"),
             (Some(said), None) | (None, Some(said)) => format!("{name}{ended}: {said}"),
-            (None, None) if outcome == Outcome::Succeeded => format!("{name} succeeded"),
+            (None, None) if outcome == ToolOutcome::Succeeded => format!("{name} succeeded"),
             (None, None) => format!("{name}{ended}"),
         }
     }
@@ -103,13 +103,13 @@ impl ToolCall {
     pub(super) fn metadata(
         &self,
         input: Option<&Value>,
-        outcome: Outcome<'_>,
+        outcome: ToolOutcome<'_>,
         root: Option<&str>,
     ) -> Map<String, Value> {
         let mut fields = Map::new();
         fields.insert("tool_name".to_owned(), json!(excerpt::line(&self.name, NAME_CHARS_MAX)));
         match &self.target {
-            Target::Files(files) => match files.as_slice() {
+            ToolTarget::Files(files) => match files.as_slice() {
                 [] => {}
                 [file] => {
                     fields.insert("file_path".to_owned(), json!(path(file, root)));
@@ -119,10 +119,10 @@ impl ToolCall {
                     fields.insert("files".to_owned(), files.collect());
                 }
             },
-            Target::Command(_) | Target::Other(_) | Target::Unknown => {}
+            ToolTarget::Command(_) | ToolTarget::Other(_) | ToolTarget::Unknown => {}
         }
         fields.insert("input".to_owned(), json!(excerpt::preview(input, INPUT_BYTES_MAX)));
-        if let Outcome::Failed { output, exit_code, .. } = outcome {
+        if let ToolOutcome::Failed { output, exit_code, .. } = outcome {
             let printed = excerpt::tail(output, OUTPUT_BYTES_MAX);
             let only_code = || exit_code.map(|code| format!("exit {code}")).unwrap_or_default();
             let shown = if printed.is_empty() { only_code() } else { printed };
@@ -136,16 +136,16 @@ impl ToolCall {
 
     fn shown(&self, root: Option<&str>) -> Option<String> {
         match &self.target {
-            Target::Files(files) if files.is_empty() => None,
-            Target::Files(files) => {
+            ToolTarget::Files(files) if files.is_empty() => None,
+            ToolTarget::Files(files) => {
                 let more = files.len().saturating_sub(FILES_MAX);
                 let more = if more == 0 { String::new() } else { format!(" and {more} more") };
                 let names: Vec<String> = files.iter().take(FILES_MAX).map(|file| path(file, root)).collect();
                 Some(names.join(", ") + &more)
             }
-            Target::Command(text) => Some(excerpt::line(text, COMMAND_CHARS_MAX)),
-            Target::Other(text) => Some(excerpt::line(&relative(text, root), COMMAND_CHARS_MAX)),
-            Target::Unknown => None,
+            ToolTarget::Command(text) => Some(excerpt::line(text, COMMAND_CHARS_MAX)),
+            ToolTarget::Other(text) => Some(excerpt::line(&relative(text, root), COMMAND_CHARS_MAX)),
+            ToolTarget::Unknown => None,
         }
         .filter(|text| !text.is_empty())
     }

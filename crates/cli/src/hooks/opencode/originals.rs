@@ -9,7 +9,7 @@ use jsonc_parser::cst::CstArray;
 use ops::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::hooks::adapter::Plan;
+use crate::hooks::adapter::HookPlan;
 use crate::hooks::settings::edits::{self, Edit};
 use crate::hooks::settings::{difference, jsonc};
 use crate::hooks::{FileChange, files};
@@ -21,7 +21,7 @@ const CONFIGURATIONS: [&str; 2] = ["opencode.json", "opencode.jsonc"];
 /// Something of the original's that was removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub(super) enum Replaced {
+pub(super) enum RemovedOriginal {
     /// A whole file.
     Plugin { path: String, text: String, mode: u32 },
     /// Entries of the list of plugins in a configuration file.
@@ -35,22 +35,26 @@ pub(super) enum Replaced {
     },
 }
 
-impl Replaced {
+impl RemovedOriginal {
     pub(super) fn path(&self) -> &str {
         match self {
-            Replaced::Plugin { path, .. } | Replaced::Registration { path, .. } => path,
+            RemovedOriginal::Plugin { path, .. } | RemovedOriginal::Registration { path, .. } => path,
         }
     }
 }
 
 /// Plans the removal of the original's plugins and its undo.
-pub(super) fn replace(directory: &Path, plan: &mut Plan) -> Result<Vec<Replaced>> {
+pub(super) fn replace(directory: &Path, plan: &mut HookPlan) -> Result<Vec<RemovedOriginal>> {
     let mut replaced = Vec::new();
     for name in NAMES {
         let path = directory.join("plugins").join(name);
         if let Some(text) = files::read(&path)? {
             let mode = std::fs::metadata(&path).map_or(0o600, |meta| meta.permissions().mode() & 0o7777);
-            replaced.push(Replaced::Plugin { path: path.display().to_string(), text: text.clone(), mode });
+            replaced.push(RemovedOriginal::Plugin {
+                path: path.display().to_string(),
+                text: text.clone(),
+                mode,
+            });
             plan.changes.push(FileChange { mode: Some(mode), ..FileChange::new(path, Some(text), None) });
         }
     }
@@ -60,7 +64,7 @@ pub(super) fn replace(directory: &Path, plan: &mut Plan) -> Result<Vec<Replaced>
         if let Some((after, entries, back)) = without_registration(&before) {
             let installed = digest::of_bytes(after.as_bytes());
             let path_text = path.display().to_string();
-            replaced.push(Replaced::Registration { path: path_text, entries, installed, back });
+            replaced.push(RemovedOriginal::Registration { path: path_text, entries, installed, back });
             plan.changes.push(FileChange::new(path, Some(before), Some(after)));
         }
     }
@@ -68,22 +72,22 @@ pub(super) fn replace(directory: &Path, plan: &mut Plan) -> Result<Vec<Replaced>
 }
 
 /// Plans to give back what was removed. A file that exists again is left alone. Returns what is restored.
-pub(super) fn give_back(replaced: &[Replaced], plan: &mut Plan) -> Result<Vec<String>> {
+pub(super) fn give_back(replaced: &[RemovedOriginal], plan: &mut HookPlan) -> Result<Vec<String>> {
     let mut restored = Vec::new();
     for one in replaced {
         let path = Path::new(one.path()).to_owned();
         let now = files::read(&path)?;
         let after = match (one, &now) {
-            (Replaced::Plugin { text, .. }, None) => Some(text.clone()),
-            (Replaced::Plugin { .. }, Some(_)) | (Replaced::Registration { .. }, None) => None,
-            (Replaced::Registration { entries, installed, back, .. }, Some(text)) => {
+            (RemovedOriginal::Plugin { text, .. }, None) => Some(text.clone()),
+            (RemovedOriginal::Plugin { .. }, Some(_)) | (RemovedOriginal::Registration { .. }, None) => None,
+            (RemovedOriginal::Registration { entries, installed, back, .. }, Some(text)) => {
                 let is_unchanged = digest::of_bytes(text.as_bytes()) == *installed;
                 is_unchanged.then(|| edits::apply(text, back)).flatten().or_else(|| registered(text, entries))
             }
         };
         let mode = match one {
-            Replaced::Plugin { mode, .. } => Some(*mode),
-            Replaced::Registration { .. } => None,
+            RemovedOriginal::Plugin { mode, .. } => Some(*mode),
+            RemovedOriginal::Registration { .. } => None,
         };
         if after.is_some() && after != now {
             restored.push(one.path().to_owned());
@@ -96,7 +100,7 @@ pub(super) fn give_back(replaced: &[Replaced], plan: &mut Plan) -> Result<Vec<St
 /// The text without the original's registrations, what they were, and the edits that lead back.
 fn without_registration(text: &str) -> Option<(String, Vec<String>, Vec<Edit>)> {
     // A configuration that cannot be read is OpenCode's to report; it registers nothing.
-    let document = jsonc::Document::parse(text).ok()?;
+    let document = jsonc::JsoncFile::parse(text).ok()?;
     let list = document.object.array_value("plugin")?;
     let mut entries = Vec::new();
     for element in list.elements() {
@@ -113,7 +117,7 @@ fn without_registration(text: &str) -> Option<(String, Vec<String>, Vec<Edit>)> 
 
 /// The text with the entries that are missing in it.
 fn registered(text: &str, entries: &[String]) -> Option<String> {
-    let document = jsonc::Document::parse(text).ok()?;
+    let document = jsonc::JsoncFile::parse(text).ok()?;
     let list: CstArray = document.object.array_value_or_create("plugin")?;
     let known: Vec<serde_json::Value> = list.elements().iter().map(jsonc::value).collect();
     for entry in entries.iter().filter(|entry| !known.iter().any(|known| known == entry.as_str())) {

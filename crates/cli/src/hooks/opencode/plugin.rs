@@ -4,7 +4,7 @@ use contract::digest;
 use serde_json::json;
 
 use super::READING_TOOLS;
-use crate::hooks::Program;
+use crate::hooks::HookProgram;
 use crate::hooks::places::Scope;
 
 const BODY: &str = include_str!("bridge.js");
@@ -12,7 +12,7 @@ const MARK: &str = "// Written by `writ hook install`, removed by `writ hook uni
 
 /// The file at the plugin's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum InstalledPlugin {
     Nothing,
     /// Unmodified since it was installed.
     Ours,
@@ -23,7 +23,7 @@ pub(super) enum Found {
 }
 
 /// The plugin for this program.
-pub(super) fn text(program: &Program, scope: Scope) -> String {
+pub(super) fn text(program: &HookProgram, scope: Scope) -> String {
     let database: Vec<&str> = program.db_path.iter().flat_map(|path| ["--db-path", path.as_str()]).collect();
     let (program, database) = (json!(program.called_in(scope)), json!(database));
     let reading = json!(READING_TOOLS);
@@ -33,12 +33,12 @@ pub(super) fn text(program: &Program, scope: Scope) -> String {
     format!("{MARK}{}\n{rest}", digest::of_bytes(rest.as_bytes()))
 }
 
-pub(super) fn find(text: Option<&str>) -> Found {
-    let Some(text) = text else { return Found::Nothing };
+pub(super) fn find(text: Option<&str>) -> InstalledPlugin {
+    let Some(text) = text else { return InstalledPlugin::Nothing };
     let Some((digest, rest)) = text.strip_prefix(MARK).and_then(|text| text.split_once('\n')) else {
-        return Found::Foreign;
+        return InstalledPlugin::Foreign;
     };
-    if digest::of_bytes(rest.as_bytes()) == digest { Found::Ours } else { Found::Changed }
+    if digest::of_bytes(rest.as_bytes()) == digest { InstalledPlugin::Ours } else { InstalledPlugin::Changed }
 }
 
 #[cfg(test)]
@@ -47,12 +47,13 @@ mod tests {
 
     #[test]
     fn the_plugin_is_known_again_and_a_change_is_seen() {
-        let program = Program { path: "/opt/writ".to_owned(), db_path: Some("/data/\"x\".db".to_owned()) };
+        let program =
+            HookProgram { path: "/opt/writ".to_owned(), db_path: Some("/data/\"x\".db".to_owned()) };
         let text = text(&program, Scope::User);
-        assert_eq!(find(Some(&text)), Found::Ours);
-        assert_eq!(find(Some(&text.replace("/opt", "/usr"))), Found::Changed);
-        assert_eq!(find(Some("export const x = 1;\n")), Found::Foreign);
-        assert_eq!(find(None), Found::Nothing);
+        assert_eq!(find(Some(&text)), InstalledPlugin::Ours);
+        assert_eq!(find(Some(&text.replace("/opt", "/usr"))), InstalledPlugin::Changed);
+        assert_eq!(find(Some("export const x = 1;\n")), InstalledPlugin::Foreign);
+        assert_eq!(find(None), InstalledPlugin::Nothing);
         assert!(super::text(&program, Scope::Project).contains("const PROGRAM = \"writ\";"));
         assert!(text.contains(r#"const STORE = ["--db-path","/data/\"x\".db"];"#));
     }

@@ -20,7 +20,7 @@ pub(crate) fn edits(before: &str, after: &str) -> Option<Vec<Edit>> {
 }
 
 #[derive(Clone, Copy)]
-enum Step<'t> {
+enum PathSegment<'t> {
     Keep(&'t str),
     Remove(&'t str),
     Insert(&'t str),
@@ -28,7 +28,7 @@ enum Step<'t> {
 
 /// Follows the paths through the edit graph that use ever more differences. `reach[index]` is how far into `old` the
 /// best path on a diagonal came; diagonals are counted from `middle`.
-fn shortest<'t>(old: &[&'t str], new: &[&'t str]) -> Option<Vec<Step<'t>>> {
+fn shortest<'t>(old: &[&'t str], new: &[&'t str]) -> Option<Vec<PathSegment<'t>>> {
     let most = (old.len() + new.len()).min(DIFFERENCES_MAX);
     let middle = most + 1;
     let mut reach = vec![0_usize; 2 * most + 3];
@@ -66,7 +66,7 @@ fn came_from(reach: &[usize], index: usize, last: usize) -> From {
 }
 
 /// The steps of the path that reached the end, read backwards from what each round knew.
-fn walked_back<'t>(old: &[&'t str], new: &[&'t str], history: &[Vec<usize>]) -> Vec<Step<'t>> {
+fn walked_back<'t>(old: &[&'t str], new: &[&'t str], history: &[Vec<usize>]) -> Vec<PathSegment<'t>> {
     let (mut x, mut y) = (old.len(), new.len());
     let mut steps = Vec::new();
     for (differences, reach) in history.iter().enumerate().skip(1).rev() {
@@ -78,30 +78,30 @@ fn walked_back<'t>(old: &[&'t str], new: &[&'t str], history: &[Vec<usize>]) -> 
         let from_y = from_x + differences - at;
         while x > from_x && y > from_y {
             (x, y) = (x - 1, y - 1);
-            steps.push(Step::Keep(old[x]));
+            steps.push(PathSegment::Keep(old[x]));
         }
         match from {
             From::Insert(_) => {
                 y -= 1;
-                steps.push(Step::Insert(new[y]));
+                steps.push(PathSegment::Insert(new[y]));
             }
             From::Remove(_) => {
                 x -= 1;
-                steps.push(Step::Remove(old[x]));
+                steps.push(PathSegment::Remove(old[x]));
             }
         }
     }
-    steps.extend(old[..x].iter().rev().map(|piece| Step::Keep(piece)));
+    steps.extend(old[..x].iter().rev().map(|piece| PathSegment::Keep(piece)));
     steps.reverse();
     steps
 }
 
 /// Neighboring steps become one edit.
-fn joined(steps: &[Step<'_>], mut at: usize) -> Vec<Edit> {
+fn joined(steps: &[PathSegment<'_>], mut at: usize) -> Vec<Edit> {
     let mut edits: Vec<Edit> = Vec::new();
     let mut is_open = false;
     for step in steps {
-        if let Step::Keep(piece) = step {
+        if let PathSegment::Keep(piece) = step {
             at += piece.len();
             is_open = false;
             continue;
@@ -112,12 +112,12 @@ fn joined(steps: &[Step<'_>], mut at: usize) -> Vec<Edit> {
         }
         let edit = edits.last_mut().expect("BUG: one was pushed before the first change");
         match step {
-            Step::Remove(piece) => {
+            PathSegment::Remove(piece) => {
                 edit.removed.push_str(piece);
                 at += piece.len();
             }
-            Step::Insert(piece) => edit.inserted.push_str(piece),
-            Step::Keep(_) => {}
+            PathSegment::Insert(piece) => edit.inserted.push_str(piece),
+            PathSegment::Keep(_) => {}
         }
     }
     edits
@@ -130,8 +130,10 @@ fn pieces(text: &str) -> Vec<&str> {
     while let Some(first) = rest.chars().next() {
         let kind = kind(first);
         let end = match kind {
-            Kind::Mark => first.len_utf8(),
-            Kind::Word | Kind::Blank => rest.find(|c: char| self::kind(c) != kind).unwrap_or(rest.len()),
+            ValueKind::Mark => first.len_utf8(),
+            ValueKind::Word | ValueKind::Blank => {
+                rest.find(|c: char| self::kind(c) != kind).unwrap_or(rest.len())
+            }
         };
         let (piece, behind) = rest.split_at(end);
         pieces.push(piece);
@@ -141,17 +143,17 @@ fn pieces(text: &str) -> Vec<&str> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum ValueKind {
     Word,
     Blank,
     Mark,
 }
 
-fn kind(c: char) -> Kind {
+fn kind(c: char) -> ValueKind {
     match c {
-        ' ' | '\t' => Kind::Blank,
-        '{' | '}' | '[' | ']' | ',' | ':' | '=' | '"' | '\'' | '#' | '\n' | '\r' => Kind::Mark,
-        _ => Kind::Word,
+        ' ' | '\t' => ValueKind::Blank,
+        '{' | '}' | '[' | ']' | ',' | ':' | '=' | '"' | '\'' | '#' | '\n' | '\r' => ValueKind::Mark,
+        _ => ValueKind::Word,
     }
 }
 

@@ -20,14 +20,14 @@ const OPTIONS: ParseOptions = ParseOptions {
 
 /// One parsed file. It owns the tree: nodes are valid as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Document {
+pub(crate) struct JsoncFile {
     root: CstRootNode,
     pub(crate) object: CstObject,
 }
 
-impl Document {
+impl JsoncFile {
     /// Parses a text that must be one object without duplicate keys at any level.
-    pub(crate) fn parse(text: &str) -> Result<Document, String> {
+    pub(crate) fn parse(text: &str) -> Result<JsoncFile, String> {
         let root =
             CstRootNode::parse(text, &OPTIONS).map_err(|error| format!("is not valid JSON: {error}"))?;
         if root.to_string() != text {
@@ -35,7 +35,7 @@ impl Document {
         }
         let object = root.object_value().ok_or("is JSON, but not an object")?;
         check_strings(&object.clone().into())?;
-        Ok(Document { root, object })
+        Ok(JsoncFile { root, object })
     }
 
     pub(crate) fn text(&self) -> String {

@@ -1,11 +1,11 @@
 use super::*;
 
-fn row(name: &str, phase: Phase, last: &str) -> Row {
-    Row { name: name.to_owned(), phase, elapsed: None, cost: None, last: last.to_owned() }
+fn row(name: &str, phase: TaskActivity, last: &str) -> TaskRow {
+    TaskRow { name: name.to_owned(), phase, elapsed: None, cost: None, last: last.to_owned() }
 }
 
 /// The lines of the table in an area of this size, without spaces at their ends.
-fn drawn(rows: &[Row], width: u16, height: u16) -> Vec<String> {
+fn drawn(rows: &[TaskRow], width: u16, height: u16) -> Vec<String> {
     let area = Rect::new(0, 0, width, height);
     let mut buffer = Buffer::empty(area);
     Table(rows).render(area, &mut buffer);
@@ -28,13 +28,16 @@ fn drawn(rows: &[Row], width: u16, height: u16) -> Vec<String> {
 #[test]
 fn a_row_shows_state_elapsed_cost_and_the_last_line() {
     let rows = [
-        Row {
+        TaskRow {
             elapsed: Some(Duration::from_millis(1200)),
             cost: Some(MicroUsd(125_001)),
-            ..row("build", Phase::Done, "verified")
+            ..row("build", TaskActivity::Done, "verified")
         },
-        Row { elapsed: Some(Duration::from_secs(75)), ..row("tests", Phase::Running, "40% compiling") },
-        row("docs", Phase::Waiting, ""),
+        TaskRow {
+            elapsed: Some(Duration::from_secs(75)),
+            ..row("tests", TaskActivity::Running, "40% compiling")
+        },
+        row("docs", TaskActivity::Waiting, ""),
     ];
     insta::assert_snapshot!(drawn(&rows, 60, 4).join("\n"), @r"
     build  done        1.2s    $0.13  verified
@@ -45,8 +48,8 @@ fn a_row_shows_state_elapsed_cost_and_the_last_line() {
 
 #[test]
 fn rows_that_do_not_fit_are_counted() {
-    let phases = [Phase::Done, Phase::Waiting, Phase::Running, Phase::Failed];
-    let rows: Vec<Row> = (0..500).map(|n| row(&format!("t{n}"), phases[n % 4], "")).collect();
+    let phases = [TaskActivity::Done, TaskActivity::Waiting, TaskActivity::Running, TaskActivity::Failed];
+    let rows: Vec<TaskRow> = (0..500).map(|n| row(&format!("t{n}"), phases[n % 4], "")).collect();
     let lines = drawn(&rows, 80, 6);
     insta::assert_snapshot!(lines.join("\n"), @r"
     t2   running
@@ -64,9 +67,9 @@ fn rows_that_do_not_fit_are_counted() {
 #[expect(clippy::unicode_not_nfc, reason = "accents that take no column are what is tested")]
 fn columns_are_counted_and_not_characters() {
     let rows = [
-        row("构建和测试", Phase::Running, "编译中 🦀 e\u{301}e\u{301}"),
-        row("plain", Phase::Done, "verified"),
-        row("👩‍👩‍👧", Phase::Waiting, "x"),
+        row("构建和测试", TaskActivity::Running, "编译中 🦀 e\u{301}e\u{301}"),
+        row("plain", TaskActivity::Done, "verified"),
+        row("👩‍👩‍👧", TaskActivity::Waiting, "x"),
     ];
     insta::assert_snapshot!(drawn(&rows, 44, 3).join("\n"), @r"
     构建和测试  running           编译中 🦀 éé
@@ -82,7 +85,7 @@ fn columns_are_counted_and_not_characters() {
 
 #[test]
 fn no_size_is_too_small() {
-    let rows = [row("a", Phase::Running, "b"), row("c", Phase::Done, "d")];
+    let rows = [row("a", TaskActivity::Running, "b"), row("c", TaskActivity::Done, "d")];
     for (width, height) in [(0, 0), (1, 1), (1, 5), (2, 1), (5, 0), (0, 5), (3, 2)] {
         drawn(&rows, width, height);
     }

@@ -2,8 +2,8 @@ use super::*;
 
 fn outcome(line: &str) -> String {
     match parse_line(line.as_bytes()) {
-        Ok(Line::Whole(envelope)) => format!("whole {}", envelope.id),
-        Ok(Line::Short(short)) => format!("short {} {:?}", short.id, short.extra),
+        Ok(LogLine::Whole(envelope)) => format!("whole {}", envelope.id),
+        Ok(LogLine::Short(short)) => format!("short {} {:?}", short.id, short.extra),
         Err(verdict) => format!("{} {}", verdict.code, verdict.reason),
     }
 }

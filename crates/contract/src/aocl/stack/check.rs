@@ -6,7 +6,7 @@ mod walk;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::aee::judge;
-use crate::aocl::stack::{BypassPolicy, Defaults, Edge, Node, PolicyOverrides, Stack, Step, Walk};
+use crate::aocl::stack::{BypassPolicy, Defaults, Edge, Node, PolicyOverrides, Stack, StackStep, StackWalk};
 use crate::finding::Findings;
 use crate::json::Value;
 use crate::verdict::Verdict;
@@ -52,7 +52,7 @@ struct File {
     version: String,
     mode: Mode,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    layers: Option<Vec<Step>>,
+    layers: Option<Vec<StackStep>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     nodes: Option<Vec<Node>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,10 +85,11 @@ fn read(document: &Value, findings: &mut Findings) -> Option<Stack> {
         stack_id: file.stack_id,
         version: file.version,
         walk: match file.mode {
-            Mode::Pipeline => Walk::Pipeline(file.layers.unwrap_or_default()),
-            Mode::Dag => {
-                Walk::Dag { nodes: file.nodes.unwrap_or_default(), edges: file.edges.unwrap_or_default() }
-            }
+            Mode::Pipeline => StackWalk::Pipeline(file.layers.unwrap_or_default()),
+            Mode::Dag => StackWalk::Dag {
+                nodes: file.nodes.unwrap_or_default(),
+                edges: file.edges.unwrap_or_default(),
+            },
         },
         defaults: file.defaults,
         bypass_policy: file.bypass_policy,
@@ -100,8 +101,8 @@ impl Serialize for Stack {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let stack = self.clone();
         let (mode, layers, nodes, edges) = match stack.walk {
-            Walk::Pipeline(layers) => (Mode::Pipeline, Some(layers), None, None),
-            Walk::Dag { nodes, edges } => (Mode::Dag, None, Some(nodes), Some(edges)),
+            StackWalk::Pipeline(layers) => (Mode::Pipeline, Some(layers), None, None),
+            StackWalk::Dag { nodes, edges } => (Mode::Dag, None, Some(nodes), Some(edges)),
         };
         let file = File {
             stack_id: stack.stack_id,

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Nodes and their successors, by name.
-pub(super) struct Graph<'s> {
+pub(super) struct StackGraph<'s> {
     next: BTreeMap<&'s str, Vec<&'s str>>,
 }
 
-impl<'s> Graph<'s> {
+impl<'s> StackGraph<'s> {
     /// Edges to or from unknown nodes are left out.
     pub(super) fn new(nodes: &[&'s str], edges: impl Iterator<Item = (&'s str, &'s str)>) -> Self {
         let mut next: BTreeMap<&str, Vec<&str>> = nodes.iter().map(|node| (*node, Vec::new())).collect();

@@ -29,7 +29,7 @@ fn no_stack_file_allows_skipping_identity_and_policy() {
 fn a_guard_under_another_name_is_not_skipped_either() {
     let mut stack = Stack::standard();
     stack.bypass_policy.allowed_roles = vec!["admin".to_owned()];
-    let Walk::Pipeline(steps) = &mut stack.walk else { panic!("the standard stack is a pipeline") };
+    let StackWalk::Pipeline(steps) = &mut stack.walk else { panic!("the standard stack is a pipeline") };
     steps[3].id = "P.own.gate".to_owned();
     assert_eq!(stack.bypass("admin", "P.own.gate"), BypassAnswer::NeverBypassed);
 }

@@ -21,7 +21,7 @@ words! {
 pub(super) fn check(envelopes: &[Envelope], findings: &mut Findings) -> Option<Strategy> {
     let root_id = root_id(envelopes.first()?);
     let mut seen =
-        Seen { root_id, by_id: BTreeMap::new(), last: None, last_of_a_layer: None, strategy: None };
+        SeenEnvelopes { root_id, by_id: BTreeMap::new(), last: None, last_of_a_layer: None, strategy: None };
     for (index, envelope) in envelopes.iter().enumerate() {
         if index > 0
             && let Err((rule, message)) = seen.judge(envelope)
@@ -41,7 +41,7 @@ fn root_id(first: &Envelope) -> &str {
 }
 
 /// What was read so far.
-struct Seen<'t> {
+struct SeenEnvelopes<'t> {
     root_id: &'t str,
     by_id: BTreeMap<&'t str, &'t Envelope>,
     last: Option<&'t Envelope>,
@@ -49,7 +49,7 @@ struct Seen<'t> {
     strategy: Option<Strategy>,
 }
 
-impl<'t> Seen<'t> {
+impl<'t> SeenEnvelopes<'t> {
     fn remember(&mut self, envelope: &'t Envelope) {
         self.by_id.entry(&envelope.id).or_insert(envelope);
         if is_event(envelope) {
@@ -107,7 +107,7 @@ impl<'t> Seen<'t> {
 }
 
 /// Delegated tasks come from the request or, span-linked, from the decision that delegated them.
-fn check_tasks(envelopes: &[Envelope], seen: &Seen<'_>, findings: &mut Findings) {
+fn check_tasks(envelopes: &[Envelope], seen: &SeenEnvelopes<'_>, findings: &mut Findings) {
     for (index, envelope) in envelopes.iter().enumerate().skip(1).filter(|(_, e)| e.kind == Type::Task) {
         let Some(target) = envelope.reply_to.as_deref().and_then(|id| seen.by_id.get(id)) else { continue };
         let from_root = target.id == seen.root_id;

@@ -1,12 +1,12 @@
 use super::*;
-use crate::aee::{Draft, Type};
+use crate::aee::{EnvelopeDraft, Type};
 use crate::aocl::{Bundle, Layer};
 use crate::domain::time::Timestamp;
 use crate::json::Map;
 use serde_json::json;
 
 fn envelope(kind: Type, id: &str, intent: &str, reply_to: Option<&str>, payload: &Value) -> Envelope {
-    let draft = Draft {
+    let draft = EnvelopeDraft {
         id: format!("evt-{id:0>6}"),
         at: Timestamp::from_millis(0),
         from: "agent.a".to_owned(),
@@ -64,7 +64,7 @@ fn both_strategies_give_a_valid_trace() {
     for strategy in [Strategy::RootLinked, Strategy::SpanLinked] {
         let envelopes = trace(strategy);
         let report = check(&envelopes);
-        assert_eq!(report, Report { strategy: Some(strategy), ..Report::default() });
+        assert_eq!(report, TraceReport { strategy: Some(strategy), ..TraceReport::default() });
         let lines: Vec<String> = envelopes.iter().map(|e| serde_json::to_string(e).unwrap()).collect();
         let verdict = validate(format!("{}\n\n", lines.join("\n")).as_bytes());
         assert_eq!((verdict.code.as_str(), &verdict.details.more["envelopes"]), ("OK", &json!(8)));
@@ -122,7 +122,7 @@ fn each_fault_of_a_trace_is_found_at_its_envelope() {
 fn a_log_may_begin_with_the_first_event() {
     for strategy in [Strategy::RootLinked, Strategy::SpanLinked] {
         let envelopes = &trace(strategy)[1..];
-        assert_eq!(check(envelopes), Report { strategy: Some(strategy), ..Report::default() });
+        assert_eq!(check(envelopes), TraceReport { strategy: Some(strategy), ..TraceReport::default() });
     }
 }
 

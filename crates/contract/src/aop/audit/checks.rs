@@ -5,7 +5,7 @@ use crate::aop::Code;
 use crate::aop::extra::Requirements;
 use crate::aop::task::Task;
 use crate::aop::{effective, parse_task};
-use crate::domain::attempt::{AttemptState, Outcome};
+use crate::domain::attempt::{AttemptOutcome, AttemptState};
 use crate::domain::money::MicroUsd;
 
 /// The result of one check.
@@ -24,7 +24,7 @@ impl Check {
         Self::new(check_type, CheckResult::Warn, Some(details), None)
     }
 
-    fn failed(check_type: CheckType, outcome: &Outcome, code: Code) -> Self {
+    fn failed(check_type: CheckType, outcome: &AttemptOutcome, code: Code) -> Self {
         let code = outcome.code.clone().unwrap_or_else(|| code.as_str().to_owned());
         let details = Some(outcome.message.clone()).filter(|message| !message.is_empty());
         Self::new(check_type, CheckResult::Fail, details, Some(code))
@@ -58,7 +58,7 @@ pub(super) fn of_payload(sent: &Task) -> Option<Check> {
 pub(super) fn of_end(
     message: Option<&Task>,
     state: AttemptState,
-    outcome: &Outcome,
+    outcome: &AttemptOutcome,
     spent: MicroUsd,
 ) -> Vec<Check> {
     let mut checks = vec![timeout(outcome)];
@@ -85,11 +85,11 @@ pub(super) fn of_end(
     checks
 }
 
-fn is_code(outcome: &Outcome, code: Code) -> bool {
+fn is_code(outcome: &AttemptOutcome, code: Code) -> bool {
     outcome.code.as_deref() == Some(code.as_str())
 }
 
-fn timeout(outcome: &Outcome) -> Check {
+fn timeout(outcome: &AttemptOutcome) -> Check {
     if is_code(outcome, Code::Timeout) || is_code(outcome, Code::HeartbeatFailure) {
         return Check::failed(CheckType::Timeout, outcome, Code::Timeout);
     }
@@ -101,7 +101,7 @@ fn timeout(outcome: &Outcome) -> Check {
     }
 }
 
-fn budget(outcome: &Outcome, spent: MicroUsd, max: MicroUsd) -> Check {
+fn budget(outcome: &AttemptOutcome, spent: MicroUsd, max: MicroUsd) -> Check {
     if spent > max || is_code(outcome, Code::CostLimitExceeded) {
         let details = Some(format!("{spent} of {max} is spent"));
         let code = Some(Code::CostLimitExceeded.as_str().to_owned());
@@ -113,7 +113,7 @@ fn budget(outcome: &Outcome, spent: MicroUsd, max: MicroUsd) -> Check {
     }
 }
 
-fn access(outcome: &Outcome) -> Check {
+fn access(outcome: &AttemptOutcome) -> Check {
     if is_code(outcome, Code::PermissionDenied) {
         return Check::failed(CheckType::Access, outcome, Code::PermissionDenied);
     }

@@ -3,11 +3,11 @@
 use super::{GuardRailCheck, Raw, RecordType, RollbackEvent, RoutingDecision, SessionSummary};
 use crate::aop::response::Response;
 use crate::aop::task::Task;
-use crate::shape::{Form, Object, Shape, Text, UNBOUNDED};
+use crate::shape::{Object, Shape, Text, TextForm, UNBOUNDED};
 
 pub(super) const UUID: Shape = Shape::Text(Text { min: 0, max: UNBOUNDED, form: Some(&UUID_FORM) });
 
-static UUID_FORM: Form = Form {
+static UUID_FORM: TextForm = TextForm {
     name: "a UUID",
     pattern: "^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$",
     accepts: is_uuid,

@@ -14,7 +14,7 @@ use crate::aop::report::response_of;
 use crate::aop::response::Response;
 use crate::aop::task::Task;
 use crate::digest::uuid_for;
-use crate::domain::attempt::{AttemptId, AttemptState, Dispatch, NewAttempt, Outcome};
+use crate::domain::attempt::{AttemptId, AttemptOutcome, AttemptState, Dispatch, NewAttempt};
 use crate::domain::change::Change;
 use crate::domain::money::MicroUsd;
 use crate::domain::task::TaskId;
@@ -28,7 +28,7 @@ const ORCHESTRATOR: &str = "Orchestrator";
 
 /// One event of a run's log, as far as an audit trail needs it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Source {
+pub struct TrailEvent {
     pub event_id: String,
     pub at: Timestamp,
     pub what: AuditedEvent,
@@ -97,17 +97,17 @@ impl Trail {
     }
 
     /// The records of the next event of the run. Events must come in the order of the log.
-    pub fn follow(&mut self, source: &Source) -> Vec<Record> {
+    pub fn follow(&mut self, source: &TrailEvent) -> Vec<Record> {
         let drafts = self.drafts(&source.what);
         drafts.into_iter().enumerate().map(|(index, draft)| self.record(source, index, draft)).collect()
     }
 
     /// How many records the next event of the run gives.
-    pub fn count(&mut self, source: &Source) -> usize {
+    pub fn count(&mut self, source: &TrailEvent) -> usize {
         self.drafts(&source.what).len()
     }
 
-    fn drafts(&mut self, what: &AuditedEvent) -> Vec<Draft> {
+    fn drafts(&mut self, what: &AuditedEvent) -> Vec<RecordDraft> {
         match what {
             AuditedEvent::Change(change) => self.changed(change),
             AuditedEvent::Aop { task, event, failed } => match &event.body {
@@ -130,7 +130,7 @@ impl Trail {
         }
     }
 
-    fn changed(&mut self, change: &Change) -> Vec<Draft> {
+    fn changed(&mut self, change: &Change) -> Vec<RecordDraft> {
         match change {
             Change::AttemptStarted { attempt, dispatch } => self.started(attempt, dispatch.as_deref()),
             Change::AttemptEnded { attempt_id, state, outcome } => self.ended(attempt_id, *state, outcome),
@@ -173,7 +173,7 @@ impl Trail {
         }
     }
 
-    fn started(&mut self, attempt: &NewAttempt, dispatch: Option<&Dispatch>) -> Vec<Draft> {
+    fn started(&mut self, attempt: &NewAttempt, dispatch: Option<&Dispatch>) -> Vec<RecordDraft> {
         let Some(told) = self.tasks.get_mut(&attempt.task_id) else { return Vec::new() };
         self.attempts.insert(attempt.id.clone(), attempt.clone());
         let dispatch = dispatch.cloned().unwrap_or_default();
@@ -189,7 +189,7 @@ impl Trail {
         drafts
     }
 
-    fn ended(&mut self, id: &AttemptId, state: AttemptState, outcome: &Outcome) -> Vec<Draft> {
+    fn ended(&mut self, id: &AttemptId, state: AttemptState, outcome: &AttemptOutcome) -> Vec<RecordDraft> {
         let Some(attempt) = self.attempts.get(id) else { return Vec::new() };
         let Some(told) = self.tasks.get_mut(&attempt.task_id) else { return Vec::new() };
         let cost = outcome.cost.unwrap_or_default();
@@ -210,7 +210,7 @@ impl Trail {
         drafts
     }
 
-    fn record(&self, source: &Source, index: usize, draft: Draft) -> Record {
+    fn record(&self, source: &TrailEvent, index: usize, draft: RecordDraft) -> Record {
         let parent = draft.message.as_ref().and_then(|task| task.task.parent_task_id.clone());
         Record {
             audit_record_id: uuid_for(&format!("{} {} {index}", source.event_id, draft.kind)),
@@ -232,7 +232,7 @@ impl Trail {
 }
 
 /// A record before it is identified.
-struct Draft {
+struct RecordDraft {
     kind: RecordType,
     task_id: String,
     message: Option<Box<Task>>,
@@ -242,7 +242,7 @@ struct Draft {
     governance: Governance,
 }
 
-impl Draft {
+impl RecordDraft {
     fn about(
         told: &TaskTrail,
         kind: RecordType,
@@ -284,13 +284,19 @@ fn budget_status(told: &TaskTrail) -> Option<BudgetStatus> {
     (!told.is_cost_unknown || !status.within_budget).then_some(status)
 }
 
-fn dispatched(told: &TaskTrail, sent: Task) -> Draft {
+fn dispatched(told: &TaskTrail, sent: Task) -> RecordDraft {
     let governance = Governance { budget_status: budget_status(told), ..allowed() };
     let actor = actor(&sent.session.orchestrator, ActorRole::Orchestrator);
-    Draft::about(told, RecordType::TaskDispatched, actor, Payload::TaskDispatched(Box::new(sent)), governance)
+    RecordDraft::about(
+        told,
+        RecordType::TaskDispatched,
+        actor,
+        Payload::TaskDispatched(Box::new(sent)),
+        governance,
+    )
 }
 
-fn routing(told: &mut TaskTrail, attempt: &NewAttempt, sent: Option<&Task>) -> Draft {
+fn routing(told: &mut TaskTrail, attempt: &NewAttempt, sent: Option<&Task>) -> RecordDraft {
     let target = sent.map(|task| &task.target);
     let model = attempt.model.clone().or_else(|| target.map(|target| target.model.clone()));
     let agent = target.map(|target| target.agent_name.clone());
@@ -317,10 +323,16 @@ fn routing(told: &mut TaskTrail, attempt: &NewAttempt, sent: Option<&Task>) -> D
     };
     let governance = Governance { reason_code: fallback_reason, ..allowed() };
     let router = actor(ROUTER, ActorRole::Router);
-    Draft::about(told, RecordType::RoutingDecision, router, Payload::RoutingDecision(decision), governance)
+    RecordDraft::about(
+        told,
+        RecordType::RoutingDecision,
+        router,
+        Payload::RoutingDecision(decision),
+        governance,
+    )
 }
 
-fn received(told: &TaskTrail, response: Response) -> Draft {
+fn received(told: &TaskTrail, response: Response) -> RecordDraft {
     let governance = Governance {
         guard_rails_applied: vec!["FINAL_SIGNAL".to_owned(), "MINIMAL_REPORT".to_owned()],
         budget_status: budget_status(told),
@@ -332,10 +344,10 @@ fn received(told: &TaskTrail, response: Response) -> Draft {
         ..actor(&response.agent.name, ActorRole::Executor)
     };
     let payload = Payload::ResponseReceived(Box::new(response));
-    Draft::about(told, RecordType::ResponseReceived, actor, payload, governance)
+    RecordDraft::about(told, RecordType::ResponseReceived, actor, payload, governance)
 }
 
-fn guard_rail(told: &TaskTrail, check: Check) -> Draft {
+fn guard_rail(told: &TaskTrail, check: Check) -> RecordDraft {
     let governance = Governance {
         guard_rails_applied: vec![check.0.check_type.as_str().to_owned()],
         budget_status: None,
@@ -343,10 +355,10 @@ fn guard_rail(told: &TaskTrail, check: Check) -> Draft {
         reason_code: check.0.error_code.clone(),
     };
     let guard = actor(GUARD, ActorRole::Governance);
-    Draft::about(told, RecordType::GuardRailCheck, guard, Payload::GuardRailCheck(check.0), governance)
+    RecordDraft::about(told, RecordType::GuardRailCheck, guard, Payload::GuardRailCheck(check.0), governance)
 }
 
-fn rolled_back(told: &TaskTrail, event: RollbackEvent) -> Draft {
+fn rolled_back(told: &TaskTrail, event: RollbackEvent) -> RecordDraft {
     let failed = event.status == RollbackStatus::Failed;
     let governance = Governance {
         access_decision: AccessDecision::NotApplicable,
@@ -354,10 +366,10 @@ fn rolled_back(told: &TaskTrail, event: RollbackEvent) -> Draft {
         ..allowed()
     };
     let by = actor(ORCHESTRATOR, ActorRole::Orchestrator);
-    Draft::about(told, RecordType::RollbackEvent, by, Payload::RollbackEvent(event), governance)
+    RecordDraft::about(told, RecordType::RollbackEvent, by, Payload::RollbackEvent(event), governance)
 }
 
-fn summary(totals: &Totals) -> Draft {
+fn summary(totals: &Totals) -> RecordDraft {
     let summary = SessionSummary {
         total_tasks: totals.total_tasks,
         completed: totals.completed,
@@ -367,7 +379,7 @@ fn summary(totals: &Totals) -> Draft {
         agents_used: totals.agents_used.clone(),
         role_assignments: totals.role_assignments.clone(),
     };
-    Draft {
+    RecordDraft {
         kind: RecordType::SessionSummary,
         task_id: SESSION.to_owned(),
         message: None,

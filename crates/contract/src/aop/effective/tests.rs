@@ -69,8 +69,8 @@ fn the_stricter_budget_holds() {
         "constraints": {"max_tokens": 10, "max_cost_usd": 0.5},
         "budgets": {"max_tokens": 20, "max_cost_usd": 0},
     }})));
-    assert_eq!(found, Budget { cost_max: Some(MicroUsd(0)), tokens_max: Some(10) });
-    assert_eq!(budget(&task(json!({}))), Budget::default());
+    assert_eq!(found, EffectiveBudget { cost_max: Some(MicroUsd(0)), tokens_max: Some(10) });
+    assert_eq!(budget(&task(json!({}))), EffectiveBudget::default());
 }
 
 #[test]

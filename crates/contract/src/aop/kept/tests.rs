@@ -5,8 +5,8 @@ use crate::aop::{effective, parse_task};
 
 const FULL: &str = include_str!("../../../vectors/aop/valid/c-2.2-task-full.json");
 
-fn defaults() -> Defaults {
-    Defaults {
+fn defaults() -> TaskDefaults {
+    TaskDefaults {
         session_id: "S-0".to_owned(),
         task_id: "T-0".to_owned(),
         agent_name: "unknown".to_owned(),

@@ -18,11 +18,11 @@ fn task(environment: Value, more: Value) -> Task {
     .unwrap()
 }
 
-fn here() -> Found {
-    Found { os: "linux".to_owned(), has_shell: true, ..Found::default() }
+fn here() -> MachineFacts {
+    MachineFacts { os: "linux".to_owned(), has_shell: true, ..MachineFacts::default() }
 }
 
-fn told(task: &Task, found: &Found) -> String {
+fn told(task: &Task, found: &MachineFacts) -> String {
     let judged = judge(task, found);
     let unmet = judged.unmet.map(|unmet| format!("{} {}: {}", unmet.code, unmet.rule, unmet.reason));
     unmet.into_iter().chain(judged.warnings).collect::<Vec<_>>().join("; ")
@@ -36,7 +36,7 @@ fn a_system_has_several_names_and_another_one_is_refused_unless_its_paths_are_ma
     let other = task(json!({"os": "win32"}), json!({}));
     let refused = "E_AGENT_NOT_FOUND os: task.environment.os is `win32`, and this machine is `linux`";
     assert_eq!(told(&other, &here()), refused);
-    let mapped = Found { is_mapped: true, ..here() };
+    let mapped = MachineFacts { is_mapped: true, ..here() };
     let warned =
         "task.environment.os is `win32`, and this machine is `linux`; its paths are mapped, so it runs here";
     assert_eq!(told(&other, &mapped), warned);
@@ -47,11 +47,11 @@ fn a_system_has_several_names_and_another_one_is_refused_unless_its_paths_are_ma
 fn a_shell_that_is_not_installed_is_refused_and_one_of_another_machine_is_replaced() {
     let asked = task(json!({"shell": "powershell"}), json!({}));
     assert_eq!(told(&asked, &here()), "");
-    let without = Found { has_shell: false, ..here() };
+    let without = MachineFacts { has_shell: false, ..here() };
     let refused =
         "E_AGENT_NOT_FOUND shell: the shell `powershell` of task.environment.shell is not installed";
     assert_eq!(told(&asked, &without), refused);
-    let mapped = Found { is_mapped: true, ..without };
+    let mapped = MachineFacts { is_mapped: true, ..without };
     assert_eq!(
         told(&asked, &mapped),
         "the shell `powershell` of the TASK is of another machine; `sh` is used"
@@ -75,7 +75,7 @@ fn the_branch_must_be_the_one_that_is_checked_out() {
     let asked = task(json!({"git_branch": "main"}), json!({}));
     let on = |branch: Result<&str, &str>| {
         let branch = branch.map(str::to_owned).map_err(str::to_owned);
-        told(&asked, &Found { branch: Some(branch), ..here() })
+        told(&asked, &MachineFacts { branch: Some(branch), ..here() })
     };
     assert_eq!(on(Ok("main")), "");
     let other =
@@ -89,7 +89,8 @@ fn the_branch_must_be_the_one_that_is_checked_out() {
 #[test]
 fn inputs_must_exist_and_be_readable() {
     let asked = task(json!({}), json!({}));
-    let with = |input: InputFound| told(&asked, &Found { inputs: vec![("a".to_owned(), input)], ..here() });
+    let with =
+        |input: InputFound| told(&asked, &MachineFacts { inputs: vec![("a".to_owned(), input)], ..here() });
     assert_eq!(with(InputFound::Readable), "");
     let missing = "E_FILE_NOT_FOUND input_missing: the input `a` does not exist";
     assert_eq!(with(InputFound::Missing), missing);

@@ -4,7 +4,7 @@ use crate::aop::v1::MODEL_UNNAMED;
 use crate::domain::limits;
 use crate::domain::report::{
     ArtifactReport, ArtifactSeen, ArtifactStatus, CheckpointReport, CheckpointSeen, CheckpointStatus,
-    Difference, Report, TimingReport,
+    Difference, ExecutorReport, TimingReport,
 };
 
 /// What writ knows about an attempt and its executor. What is `None` is not compared.
@@ -19,7 +19,7 @@ pub struct KnownOfAttempt<'k> {
 }
 
 /// Replaces the report's findings by every difference between its claims and what was seen, which it contains.
-pub fn compare(report: &mut Report, known: &KnownOfAttempt<'_>, checkpoints: &[CheckpointSeen]) {
+pub fn compare(report: &mut ExecutorReport, known: &KnownOfAttempt<'_>, checkpoints: &[CheckpointSeen]) {
     let mut found = of_agent(report, known);
     found.extend(report.output_artifacts.iter().flat_map(of_artifact));
     found.extend(report.checkpoint_results.iter().filter_map(|claim| of_checkpoint(claim, checkpoints)));
@@ -40,7 +40,7 @@ pub fn compare(report: &mut Report, known: &KnownOfAttempt<'_>, checkpoints: &[C
 }
 
 /// Free text names no agent, so there is nothing to compare.
-fn of_agent(report: &Report, known: &KnownOfAttempt<'_>) -> Vec<Difference> {
+fn of_agent(report: &ExecutorReport, known: &KnownOfAttempt<'_>) -> Vec<Difference> {
     let agent = &report.agent;
     if agent.model == MODEL_UNNAMED {
         return Vec::new();

@@ -9,10 +9,10 @@ use crate::aop::response::{
 };
 use crate::aop::task::Provider;
 use crate::domain::money::MicroUsd;
-use crate::domain::report::{CostReport, Report};
+use crate::domain::report::{CostReport, ExecutorReport};
 
 /// The RESPONSE, as far as it was kept. `x_left_out` says how much was not, `x_findings` where writ saw something else.
-pub fn response_of(report: &Report, session_id: &str, task_id: &str) -> Response {
+pub fn response_of(report: &ExecutorReport, session_id: &str, task_id: &str) -> Response {
     let agent = Agent {
         name: report.agent.name.clone(),
         // It is `OTHER` where AOP does not know it.
@@ -54,7 +54,7 @@ pub fn response_of(report: &Report, session_id: &str, task_id: &str) -> Response
     }
 }
 
-fn execution_summary(report: &Report) -> Option<ExecutionSummary> {
+fn execution_summary(report: &ExecutorReport) -> Option<ExecutionSummary> {
     let is_empty = report.summary.is_none()
         && report.actions.is_empty()
         && report.output_artifacts.is_empty()
@@ -78,7 +78,7 @@ fn execution_summary(report: &Report) -> Option<ExecutionSummary> {
     })
 }
 
-fn checkpoints(report: &Report) -> Vec<CheckpointResult> {
+fn checkpoints(report: &ExecutorReport) -> Vec<CheckpointResult> {
     let results = report.checkpoint_results.iter().map(|result| CheckpointResult {
         checkpoint_id: result.checkpoint_id.clone(),
         status: result.status,
@@ -90,7 +90,7 @@ fn checkpoints(report: &Report) -> Vec<CheckpointResult> {
     results.collect()
 }
 
-fn extensions(report: &Report) -> Option<Extensions> {
+fn extensions(report: &ExecutorReport) -> Option<Extensions> {
     let mut extensions = Extensions::default();
     if report.left_out > 0 {
         extensions.insert("x_left_out".to_owned(), json!(report.left_out));

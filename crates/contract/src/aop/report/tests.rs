@@ -16,17 +16,17 @@ fn response(fields: serde_json::Value) -> Response {
     serde_json::from_value(response).unwrap()
 }
 
-fn report(fields: serde_json::Value) -> Report {
+fn report(fields: serde_json::Value) -> ExecutorReport {
     report_of(response(fields)).bounded(&|text| text.replace("secret", "*"))
 }
 
-fn artifact(fields: serde_json::Value) -> Report {
+fn artifact(fields: serde_json::Value) -> ExecutorReport {
     let mut made = json!({"type": "FILE", "path": "a.txt", "status": "CREATED"});
     made.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     report(json!({"execution_summary": {"summary": "s", "actions": ["a"], "output_artifacts": [made]}}))
 }
 
-fn found(mut report: Report, seen: ArtifactSeen) -> Vec<String> {
+fn found(mut report: ExecutorReport, seen: ArtifactSeen) -> Vec<String> {
     report.output_artifacts[0].seen = Some(seen);
     compare(&mut report, &KnownOfAttempt::default(), &[]);
     report.findings.iter().map(Difference::told).collect()
@@ -63,7 +63,7 @@ fn a_report_has_everything_that_a_response_says_and_no_secret() {
             "progress": {"progress_percentage": 60},
         })
     );
-    assert_eq!(serde_json::from_value::<Report>(value).unwrap(), report);
+    assert_eq!(serde_json::from_value::<ExecutorReport>(value).unwrap(), report);
     assert!(report.is_partial());
 }
 

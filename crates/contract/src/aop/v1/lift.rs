@@ -25,7 +25,7 @@ pub fn lift_task(
 
 /// Who answered a v1 prompt, and when.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reply {
+pub struct V1Reply {
     pub session_id: String,
     pub task_id: String,
     pub agent_name: String,
@@ -45,7 +45,7 @@ enum Closeout {
 }
 
 /// Reads the closing word of a free text. A text without one is a partial success, with a warning.
-pub fn lift_response(text: &str, reply: &Reply) -> (Response, Vec<Finding>) {
+pub fn lift_response(text: &str, reply: &V1Reply) -> (Response, Vec<Finding>) {
     let closeout = closeout(text);
     let (state, signal, message) = match closeout {
         Closeout::Success => {

@@ -8,7 +8,7 @@ use crate::aop::task::Task;
 /// Features that v1 has no structure for. The prompt still contains most of them as text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[expect(clippy::struct_excessive_bools, reason = "one independent claim per feature of the protocol")]
-pub struct Loss {
+pub struct ConversionLoss {
     pub guard_rails_lost: bool,
     pub extensions_lost: bool,
     pub phases_lost: bool,
@@ -20,9 +20,9 @@ pub struct Loss {
     pub total_features_lost: usize,
 }
 
-pub fn loss(task: &Task) -> Loss {
+pub fn loss(task: &Task) -> ConversionLoss {
     let value = serde_json::to_value(task).expect("BUG: a task has only text keys and finite numbers");
-    let mut loss = Loss {
+    let mut loss = ConversionLoss {
         guard_rails_lost: task.guard_rails.is_some(),
         extensions_lost: has_extensions(&value),
         phases_lost: !task.phases.is_empty(),

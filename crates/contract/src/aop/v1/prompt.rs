@@ -10,21 +10,21 @@ const NOTE: &str = "Note: written from an AOP v2 task for an executor that reads
 /// The prompt of a valid task.
 pub fn prompt(task: &Task) -> String {
     let value = serde_json::to_value(task).expect("BUG: a task has only text keys and finite numbers");
-    Prompt::default().write(&value, None)
+    V1Prompt::default().write(&value, None)
 }
 
 /// The prompt of a message that does not match its schema, with every readable part. A message without an
 /// objective is shown unchanged.
 pub(in crate::aop) fn prompt_from_raw(value: &Value, text: &str) -> String {
-    Prompt::default().write(value, Some(text))
+    V1Prompt::default().write(value, Some(text))
 }
 
 #[derive(Default)]
-struct Prompt {
+struct V1Prompt {
     lines: Vec<String>,
 }
 
-impl Prompt {
+impl V1Prompt {
     fn write(mut self, envelope: &Value, text: Option<&str>) -> String {
         let task = &envelope["task"];
         self.lines.extend([COMPATIBILITY_HEADER.to_owned(), String::new()]);

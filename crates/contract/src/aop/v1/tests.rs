@@ -153,7 +153,7 @@ fn inline_content_and_tight_limits_reach_the_prompt() {
 
 #[test]
 fn the_loss_is_counted() {
-    assert_eq!(loss(&task(MINIMAL)), Loss::default());
+    assert_eq!(loss(&task(MINIMAL)), ConversionLoss::default());
     let full = loss(&task(FULL));
     assert_eq!((full.total_features_lost, full.checkpoints_lost), (7, 2));
 }
@@ -168,8 +168,8 @@ fn a_target_without_v2_gets_the_prompt() {
     assert!(fallback.prompt.unwrap().starts_with(COMPATIBILITY_HEADER));
 }
 
-fn reply() -> Reply {
-    Reply {
+fn reply() -> V1Reply {
+    V1Reply {
         session_id: "s".to_owned(),
         task_id: "t".to_owned(),
         agent_name: "a".to_owned(),

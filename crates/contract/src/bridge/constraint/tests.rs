@@ -42,7 +42,7 @@ fn a_list_or_an_object_with_a_list_is_a_quarantine() {
 #[test]
 fn only_current_warnings_become_constraints() {
     let text = "---\nid: l-1\ntype: failure\nconfidence: low\n---\n# Failure: Never share a lock\n\nBecause two write.\n";
-    let candidate = Candidate::from(learnings::parse("x", text.as_bytes()).unwrap().remove(0));
+    let candidate = LearningCandidate::from(learnings::parse("x", text.as_bytes()).unwrap().remove(0));
     let made = Constraint::from_candidate(&candidate).unwrap();
     let expected = json!({
         "pattern": "Never share a lock", "detection": "Because two write.", "test_template": "",
@@ -50,7 +50,7 @@ fn only_current_warnings_become_constraints() {
     });
     assert_eq!(serde_json::to_value(&made).unwrap(), expected);
 
-    let change = |change: fn(&mut Candidate)| {
+    let change = |change: fn(&mut LearningCandidate)| {
         let mut changed = candidate.clone();
         change(&mut changed);
         Constraint::from_candidate(&changed).map(|made| (made.pattern, made.confidence))

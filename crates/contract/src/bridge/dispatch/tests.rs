@@ -9,17 +9,17 @@ fn exit_codes_outside_the_table_are_failures() {
 #[test]
 fn artifacts_decide_before_the_exit_code() {
     let ended = |exit_code, artifacts_found, retries_left, breaker| {
-        interpret(Ended { exit_code, artifacts_found, retries_left, breaker })
+        interpret(DispatchEnd { exit_code, artifacts_found, retries_left, breaker })
     };
-    assert_eq!(ended(0, Some(true), 0, false), Outcome::Success);
-    assert_eq!(ended(1, Some(true), 0, true), Outcome::Success);
-    assert_eq!(ended(0, Some(false), 2, false), Outcome::Retry);
-    assert_eq!(ended(0, Some(false), 0, false), Outcome::Fail);
-    assert_eq!(ended(7, Some(false), 2, false), Outcome::Retry);
-    assert_eq!(ended(7, Some(false), 2, true), Outcome::Escalate);
-    assert_eq!(ended(7, Some(false), 0, false), Outcome::Fail);
-    assert_eq!(ended(0, None, 0, false), Outcome::Success);
-    assert_eq!(ended(1, None, 1, false), Outcome::Retry);
+    assert_eq!(ended(0, Some(true), 0, false), DispatchOutcome::Success);
+    assert_eq!(ended(1, Some(true), 0, true), DispatchOutcome::Success);
+    assert_eq!(ended(0, Some(false), 2, false), DispatchOutcome::Retry);
+    assert_eq!(ended(0, Some(false), 0, false), DispatchOutcome::Fail);
+    assert_eq!(ended(7, Some(false), 2, false), DispatchOutcome::Retry);
+    assert_eq!(ended(7, Some(false), 2, true), DispatchOutcome::Escalate);
+    assert_eq!(ended(7, Some(false), 0, false), DispatchOutcome::Fail);
+    assert_eq!(ended(0, None, 0, false), DispatchOutcome::Success);
+    assert_eq!(ended(1, None, 1, false), DispatchOutcome::Retry);
 }
 
 #[test]

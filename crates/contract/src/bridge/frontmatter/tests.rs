@@ -117,7 +117,7 @@ fn a_file_without_frontmatter_is_all_body() {
         if text == "--- \n" {
             assert!(document.is_err());
         } else {
-            assert_eq!(document.unwrap(), Document { fields: None, body: text });
+            assert_eq!(document.unwrap(), MarkdownDocument { fields: None, body: text });
         }
     }
     let windows = parse("\u{feff}---\r\na: 1\r\n---\r\nbody\r\n").unwrap();

@@ -15,7 +15,7 @@ fn harvest(changes: &Value) -> Vec<u8> {
 
 #[test]
 fn the_contracts_table_is_followed_row_by_row() {
-    let candidate = Candidate::from(parse(&harvest(&json!({}))).unwrap());
+    let candidate = LearningCandidate::from(parse(&harvest(&json!({}))).unwrap());
     let expected = json!({
         "id": "learn-2026-03-01-aa11", "type": "failure", "content": "Do not share a lock file",
         "context": "Two writers.", "extracted_at": "2026-03-01T10:00:00+02:00", "is_current": true,

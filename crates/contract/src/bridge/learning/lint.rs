@@ -3,7 +3,7 @@
 use super::reading::{KIND, confidence, text_of};
 use crate::aee::judge;
 use crate::bridge::candidate::KnowledgeType;
-use crate::bridge::frontmatter::{self, Document, Fields, Node};
+use crate::bridge::frontmatter::{self, Fields, MarkdownDocument, YamlNode};
 use crate::bridge::markdown;
 use crate::domain::time::Timestamp;
 use crate::finding::Findings;
@@ -27,7 +27,7 @@ pub fn validate(bytes: &[u8], strict: bool) -> Verdict {
     judge::rule(KIND, "learning valid", findings, warnings)
 }
 
-fn look(document: &Document<'_>, found: &mut Findings) {
+fn look(document: &MarkdownDocument<'_>, found: &mut Findings) {
     let none = Fields::default();
     let fields = document.fields.as_ref().unwrap_or(&none);
     if document.fields.is_none() {
@@ -36,14 +36,14 @@ fn look(document: &Document<'_>, found: &mut Findings) {
     for name in ["id", "type", "source", "quest_id", "created_at"] {
         match fields.get(name) {
             None => found.push(format!("$.{name}"), "missing", format!("`{name}` is required")),
-            Some(Node::Text { .. }) if fields.text(name).is_some_and(|text| !text.trim().is_empty()) => {}
-            Some(Node::Text { .. }) => found.push(format!("$.{name}"), "empty", "must not be empty"),
+            Some(YamlNode::Text { .. }) if fields.text(name).is_some_and(|text| !text.trim().is_empty()) => {}
+            Some(YamlNode::Text { .. }) => found.push(format!("$.{name}"), "empty", "must not be empty"),
             Some(_) => found.push(format!("$.{name}"), "type", "must be text"),
         }
     }
     match fields.get("tags") {
         None => found.push("$.tags", "missing", "`tags` is required"),
-        Some(Node::List(_)) => {}
+        Some(YamlNode::List(_)) => {}
         Some(_) => found.push("$.tags", "type", "must be a list"),
     }
     if fields.text("type").is_some_and(|word| KnowledgeType::parse(word).is_none()) {

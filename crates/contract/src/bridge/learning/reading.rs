@@ -73,7 +73,7 @@ pub(crate) fn text_of<'b>(kind: &str, bytes: &'b [u8]) -> Result<&'b str, Box<Ve
 
 /// Some files hold several learnings, each under its own `# Learning:` heading.
 fn blocks(body: &str) -> Vec<&str> {
-    let is_typed = |line: &markdown::Line<'_>| {
+    let is_typed = |line: &markdown::MarkdownLine<'_>| {
         line.text.strip_prefix("# ").is_some_and(|title| super::without_prefix(title) != title.trim())
     };
     let starts: Vec<usize> = markdown::prose(body).filter(is_typed).map(|line| line.start).collect();
@@ -116,7 +116,7 @@ fn body_of(block: &str) -> &str {
 
 fn bold_field(block: &str, name: &str) -> Option<String> {
     let marker = format!("**{name}**:");
-    let said = |line: markdown::Line<'_>| {
+    let said = |line: markdown::MarkdownLine<'_>| {
         line.text
             .trim_start()
             .trim_start_matches("- ")

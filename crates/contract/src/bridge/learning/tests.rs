@@ -98,7 +98,7 @@ fn a_harvest_becomes_a_file_that_is_read_back() {
         "id": "learn-1", "type": "LEARNING", "title": "Say \"why\"\n# not this", "summary": "Because.", "quest_id": "ol-9",
         "category": "process", "tags": ["a: b", "#c"], "created_at": "2026-03-01T10:00:00Z",
     });
-    let candidate = Candidate::from(harvest::parse(harvest.to_string().as_bytes()).unwrap());
+    let candidate = LearningCandidate::from(harvest::parse(harvest.to_string().as_bytes()).unwrap());
     let text = render(&candidate);
     assert_eq!(validate(text.as_bytes(), true).code, "OK", "{text}");
     let read = one("x", &text);

@@ -7,7 +7,7 @@ use super::{Action, FAILURE_CLASSES, Mode, Policy, Rule, bucket, legacy_action};
 /// A failed gate.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(default)]
-pub struct Input {
+pub struct FailedGate {
     /// An unknown mode means the policy's default.
     pub memrl_mode: String,
     pub failure_class: String,
@@ -20,7 +20,7 @@ pub struct Input {
 
 /// What the policy says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Decision {
+pub struct PolicyDecision {
     pub memrl_mode: Mode,
     pub failure_class: String,
     pub attempt_bucket: String,
@@ -34,11 +34,11 @@ pub struct Decision {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Gate {
     pub action: Action,
-    pub decision: Option<Decision>,
+    pub decision: Option<PolicyDecision>,
 }
 
 /// Decides whether a gate is tried again. Only `enforce` follows the policy; `off` does not evaluate it.
-pub fn decide(policy: &Policy, input: &Input) -> Gate {
+pub fn decide(policy: &Policy, input: &FailedGate) -> Gate {
     let legacy = legacy_action(input.attempt, input.max_attempts);
     match Mode::parse(&input.memrl_mode).unwrap_or(policy.default_mode) {
         Mode::Off => Gate { action: legacy, decision: None },
@@ -51,7 +51,7 @@ pub fn decide(policy: &Policy, input: &Input) -> Gate {
 }
 
 /// Looks the case up in the policy.
-pub fn evaluate(policy: &Policy, input: &Input) -> Decision {
+pub fn evaluate(policy: &Policy, input: &FailedGate) -> PolicyDecision {
     let mode = Mode::parse(&input.memrl_mode).unwrap_or(policy.default_mode);
     let bucket = match input.attempt_bucket.as_str() {
         "" => bucket(input.attempt, input.max_attempts),
@@ -59,7 +59,7 @@ pub fn evaluate(policy: &Policy, input: &Input) -> Decision {
     };
     let class = input.failure_class.as_str();
     let known_enough = !class.is_empty() && !bucket.is_empty();
-    let decision = |action: Action, rule_id: &str, reason: &'static str| Decision {
+    let decision = |action: Action, rule_id: &str, reason: &'static str| PolicyDecision {
         memrl_mode: mode,
         failure_class: class.to_owned(),
         attempt_bucket: bucket.to_owned(),

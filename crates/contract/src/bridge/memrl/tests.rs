@@ -2,14 +2,14 @@ use super::*;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn input(mode: &str, class: &str, attempt: i64, max_attempts: i64) -> Input {
-    Input {
+fn input(mode: &str, class: &str, attempt: i64, max_attempts: i64) -> FailedGate {
+    FailedGate {
         memrl_mode: mode.to_owned(),
         failure_class: class.to_owned(),
         attempt,
         max_attempts,
         metadata_present: true,
-        ..Input::default()
+        ..FailedGate::default()
     }
 }
 
@@ -36,7 +36,7 @@ fn the_truth_table_matches_the_published_one() {
             let row: Vec<&str> = BUCKETS
                 .map(|bucket| {
                     let given =
-                        Input { attempt_bucket: bucket.to_owned(), ..input(mode.as_str(), class, 0, 0) };
+                        FailedGate { attempt_bucket: bucket.to_owned(), ..input(mode.as_str(), class, 0, 0) };
                     let decision = evaluate(&policy, &given);
                     assert_eq!(decision.rule_id, format!("{}.{class}.{bucket}", mode.as_str()));
                     decision.action.as_str()
@@ -56,18 +56,18 @@ fn the_truth_table_matches_the_published_one() {
 #[test]
 fn input_without_a_rule_gets_the_default() {
     let policy = Policy::standard();
-    let said = |input: &Input| {
+    let said = |input: &FailedGate| {
         let decision = evaluate(&policy, input);
         (decision.rule_id, decision.reason, decision.metadata_present)
     };
-    let missing = Input { metadata_present: false, ..input("enforce", "", 1, 3) };
+    let missing = FailedGate { metadata_present: false, ..input("enforce", "", 1, 3) };
     assert_eq!(said(&missing), ("default.missing_metadata".to_owned(), "missing_metadata", false));
     for class in ["vibe", "*", "VIBE_FAIL"] {
         assert_eq!(said(&input("enforce", class, 1, 3)).1, "unknown_failure_class", "{class}");
     }
-    let weird = Input { attempt_bucket: "weird".to_owned(), ..input("observe", "vibe_fail", 1, 3) };
+    let weird = FailedGate { attempt_bucket: "weird".to_owned(), ..input("observe", "vibe_fail", 1, 3) };
     assert_eq!(said(&weird).0, "observe.fallback");
-    let inferred = Input { metadata_present: false, ..input("nonsense", "vibe_fail", 3, 3) };
+    let inferred = FailedGate { metadata_present: false, ..input("nonsense", "vibe_fail", 3, 3) };
     assert_eq!(
         said(&inferred),
         ("off.vibe_fail.final".to_owned(), "rule_match_specificity_priority_rule_id", true)

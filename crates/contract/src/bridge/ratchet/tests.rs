@@ -37,7 +37,7 @@ fn the_latest_entry_of_a_step_counts() {
     let text = "{\"id\":\"c\",\"started\":\"t\"}\n{\"step\":\"research\",\"locked\":true}\n{\"step\":\"pre_mortem\",\"skipped\":true}\n\
         {\"step\":\"plan\",\"locked\":true}\n{\"step\":\"plan\",\"locked\":false}\n";
     let (chain, _) = parse(text.as_bytes()).unwrap();
-    assert_eq!((chain.state("plan"), chain.state("vibe")), (Some(State::InProgress), None));
+    assert_eq!((chain.state("plan"), chain.state("vibe")), (Some(RatchetState::InProgress), None));
     assert_eq!(chain.next_step(), Some("plan"));
 }
 
@@ -63,9 +63,9 @@ fn words_for_steps_are_understood() {
 
 #[test]
 fn an_entry_is_read_back_as_it_was_written() {
-    let entry = Entry {
+    let entry = RatchetEntry {
         step: "vibe".to_owned(),
-        state: State::Skipped,
+        state: RatchetState::Skipped,
         at: Some("2026-03-01T00:00:00Z".to_owned()),
         output: Some("v.md".to_owned()),
         reason: Some("small change".to_owned()),

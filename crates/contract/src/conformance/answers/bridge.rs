@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::bridge::candidate::Candidate;
+use crate::bridge::candidate::LearningCandidate;
 use crate::bridge::constraint::{self, Constraint};
-use crate::bridge::memrl::{self, Input, Mode, Policy};
+use crate::bridge::memrl::{self, FailedGate, Mode, Policy};
 use crate::bridge::{council, harvest, learning, promise, ratchet};
 
 pub(super) fn answer(ask: &str, question: &Value) -> Option<Value> {
@@ -66,7 +66,7 @@ fn policy(question: &Value) -> Option<Policy> {
     Some(policy)
 }
 
-fn input(value: &Value) -> Option<Input> {
+fn input(value: &Value) -> Option<FailedGate> {
     serde_json::from_value(value.clone()).ok()
 }
 
@@ -76,7 +76,7 @@ fn constraints(question: &Value) -> Option<Vec<Constraint>> {
 
 /// What a harvest is converted to: a candidate, a file, a constraint.
 fn harvested(document: &Value) -> Option<Value> {
-    let candidate = Candidate::from(harvest::parse(document.to_string().as_bytes()).ok()?);
+    let candidate = LearningCandidate::from(harvest::parse(document.to_string().as_bytes()).ok()?);
     Some(json!({
         "candidate": candidate,
         "file_name": learning::file_name(&candidate.id),

@@ -5,11 +5,11 @@ use serde_json::Value;
 use crate::domain::scope::Links;
 use crate::domain::time::Timestamp;
 use crate::operator::Tripwire;
-use crate::validate::Options;
+use crate::validate::ValidateOptions;
 
 /// The options of a question, owned.
 #[derive(Debug, Default)]
-pub(super) struct Given {
+pub(super) struct OwnedOptions {
     strict: bool,
     fold: bool,
     allow_stale: bool,
@@ -23,10 +23,10 @@ pub(super) struct Given {
     check_locks: Option<bool>,
 }
 
-impl Given {
+impl OwnedOptions {
     /// Reads the options. Returns the name of an unknown one, which could make a case pass for the wrong reason.
     pub(super) fn read(options: &Value) -> Result<Self, String> {
-        let mut given = Given::default();
+        let mut given = OwnedOptions::default();
         for (name, value) in options.as_object().into_iter().flatten() {
             given.set(name, value).ok_or_else(|| name.clone())?;
         }
@@ -52,8 +52,8 @@ impl Given {
         Some(())
     }
 
-    pub(super) fn options(&self) -> Options<'_> {
-        Options {
+    pub(super) fn options(&self) -> ValidateOptions<'_> {
+        ValidateOptions {
             strict: self.strict,
             root: self.root.as_deref(),
             links: self.links.as_ref(),

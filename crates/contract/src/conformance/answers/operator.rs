@@ -4,20 +4,20 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::given::Given;
+use super::given::OwnedOptions;
 use crate::domain::crew::lock::{LockMode, LockRefusal};
 use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::scope::ScopeFault;
 use crate::domain::status::Status;
 use crate::domain::time::Timestamp;
 use crate::operator::fencing::{Grants, Request};
-use crate::operator::{Claim, Code, Delta, DeltaOptions, Lock, Options, apply_deltas, conflict};
+use crate::operator::{Code, Delta, DeltaOptions, Lock, Options, PathClaim, apply_deltas, conflict};
 use crate::validate::operator::plain_options;
 use crate::verdict::Verdict;
 use crate::{injection, secrets};
 
 pub(super) fn answer(ask: &str, question: &Value) -> Option<Value> {
-    let given = Given::read(&question["options"]).ok()?;
+    let given = OwnedOptions::read(&question["options"]).ok()?;
     let given = given.options();
     let options = plain_options(&given);
     match ask {
@@ -45,7 +45,7 @@ fn normal(resource: &Value, options: &Options<'_>) -> Value {
     }
 }
 
-fn claim(resource: &Value, task: &str, mode: &Value, options: &Options<'_>) -> Result<Claim, ScopeFault> {
+fn claim(resource: &Value, task: &str, mode: &Value, options: &Options<'_>) -> Result<PathClaim, ScopeFault> {
     let lock = Lock {
         task_id: TaskRef::parse(task).expect("BUG: a task id of ours"),
         resource: resource.as_str().unwrap_or_default().to_owned(),
@@ -64,7 +64,7 @@ fn conflicts(question: &Value, options: &Options<'_>) -> Value {
         let same = question["task_a"].is_string() && question["task_a"] == question["task_b"];
         let task = if same { "T-1" } else { task };
         let claim = claim(&question[side], task, member("mode"), options);
-        claim.map(|claim| Claim { active: *member("active") != false, ..claim })
+        claim.map(|claim| PathClaim { active: *member("active") != false, ..claim })
     };
     match (side("a", "T-1"), side("b", "T-2")) {
         (Err(fault), _) | (_, Err(fault)) => json!(Code::from(LockRefusal::Scope(fault))),

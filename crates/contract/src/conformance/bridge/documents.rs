@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use super::CONTRACT;
 use crate::conformance::aocl::document;
 use crate::conformance::table::holds;
-use crate::conformance::{Case, File, only};
+use crate::conformance::{Case, VectorFile, only};
 use crate::json::strict;
 use crate::validate::Kind;
 
-pub(super) fn case(file: &File<'_>) -> Option<Case> {
+pub(super) fn case(file: &VectorFile<'_>) -> Option<Case> {
     let (folders, name) = file.path.rsplit_once('/')?;
     let folder = folders.rsplit('/').next()?;
     let ending = name.rsplit('.').next()?;
@@ -39,7 +39,7 @@ fn is_policy(bytes: &[u8]) -> bool {
 }
 
 /// `worker-1-done.md` promises DONE.
-fn promise(file: &File<'_>, name: &str) -> Case {
+fn promise(file: &VectorFile<'_>, name: &str) -> Case {
     let word = name.trim_end_matches(".md").rsplit('-').next().unwrap_or_default().to_uppercase();
     let input = String::from_utf8_lossy(file.bytes);
     Case {
@@ -54,7 +54,7 @@ fn promise(file: &File<'_>, name: &str) -> Case {
 }
 
 /// How the constraints in read-two.json are shown to an agent.
-fn markdown(file: &File<'_>) -> Case {
+fn markdown(file: &VectorFile<'_>) -> Case {
     Case {
         contract: CONTRACT,
         name: file.path.to_owned(),

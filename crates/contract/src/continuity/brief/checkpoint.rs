@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::fit::{clip, one_line};
-use super::found::{Found, recorded_next};
+use super::found::{BriefMaterial, recorded_next};
 use super::situation::Situation;
 
 /// The longest summary, and the most of each sort in its metadata.
@@ -14,13 +14,13 @@ const FAILURES_MAX: usize = 5;
 
 /// The event that a checkpoint writes.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Checkpoint {
+pub struct CheckpointEvent {
     pub message: String,
     pub metadata: Value,
 }
 
-pub fn checkpoint(situation: &Situation<'_>, reason: Option<&str>) -> Checkpoint {
-    let found = Found::in_situation(situation, LINE_BYTES);
+pub fn checkpoint(situation: &Situation<'_>, reason: Option<&str>) -> CheckpointEvent {
+    let found = BriefMaterial::in_situation(situation, LINE_BYTES);
     let line = |text: &str| clip(&one_line(text), LINE_BYTES).into_owned();
     let files: Vec<String> = found.files.iter().take(FILES_MAX).map(|(path, _)| line(path)).collect();
     let failures: Vec<String> = found.failures.iter().take(FAILURES_MAX).map(|text| line(text)).collect();
@@ -41,5 +41,5 @@ pub fn checkpoint(situation: &Situation<'_>, reason: Option<&str>) -> Checkpoint
     if let Some(reason) = reason {
         metadata["reason"] = line(reason).into();
     }
-    Checkpoint { message: clip(&format!("Checkpoint: {told}"), MESSAGE_BYTES).into_owned(), metadata }
+    CheckpointEvent { message: clip(&format!("Checkpoint: {told}"), MESSAGE_BYTES).into_owned(), metadata }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// Items of one kind, the most important first, each with its size in bytes.
-pub(crate) struct Group {
+pub(crate) struct BriefGroup {
     /// Its share of the space, relative to the other groups.
     pub(crate) weight: usize,
     /// The size of its title.
@@ -13,7 +13,7 @@ pub(crate) struct Group {
 
 /// For each group, which of its items fit into `room` bytes. An item that is too big is skipped; smaller ones after
 /// it can still fit.
-pub(crate) fn choose(groups: &[Group], room: usize) -> Vec<Vec<bool>> {
+pub(crate) fn choose(groups: &[BriefGroup], room: usize) -> Vec<Vec<bool>> {
     let mut chosen: Vec<Vec<bool>> = groups.iter().map(|group| vec![false; group.sizes.len()]).collect();
     let weights: usize = groups.iter().map(|group| group.weight).sum();
     let mut left = room;
@@ -28,7 +28,7 @@ pub(crate) fn choose(groups: &[Group], room: usize) -> Vec<Vec<bool>> {
 }
 
 /// Selects the items that fit and returns their size.
-fn fill(group: &Group, taken: &mut [bool], room: usize) -> usize {
+fn fill(group: &BriefGroup, taken: &mut [bool], room: usize) -> usize {
     let mut used = 0;
     for (place, size) in group.sizes.iter().enumerate() {
         let title = if taken.contains(&true) { 0 } else { group.title };
@@ -66,8 +66,8 @@ mod tests {
 
     use super::*;
 
-    fn group(weight: usize, sizes: &[usize]) -> Group {
-        Group { weight, title: 0, sizes: sizes.to_vec() }
+    fn group(weight: usize, sizes: &[usize]) -> BriefGroup {
+        BriefGroup { weight, title: 0, sizes: sizes.to_vec() }
     }
 
     #[test]
@@ -102,9 +102,9 @@ mod tests {
             groups in prop::collection::vec((1usize..5, 0usize..20, prop::collection::vec(0usize..200, 0..20)), 0..6),
             room in 0usize..2000,
         ) {
-            let groups: Vec<Group> = groups
+            let groups: Vec<BriefGroup> = groups
                 .into_iter()
-                .map(|(weight, title, sizes)| Group { weight, title, sizes })
+                .map(|(weight, title, sizes)| BriefGroup { weight, title, sizes })
                 .collect();
             let chosen = choose(&groups, room);
             let used: usize = groups

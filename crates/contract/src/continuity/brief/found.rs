@@ -32,7 +32,7 @@ const MEMORIES_MAX: usize = 50;
 const WRITING_TOOLS: &[&str] = &["Write", "Edit", "MultiEdit", "NotebookEdit", "write", "edit", "patch"];
 
 /// What was collected from events and rows.
-pub(super) struct Found {
+pub(super) struct BriefMaterial {
     pub(super) memories: Vec<MemoryView>,
     /// Rules that hold for everyone who works on the task.
     pub(super) rules: Vec<MemoryView>,
@@ -49,14 +49,14 @@ pub(super) struct Found {
     pub(super) next_action: String,
 }
 
-impl Found {
+impl BriefMaterial {
     pub(super) fn in_situation(situation: &Situation<'_>, most: usize) -> Self {
         let said = || situation.history.said.iter();
         let rejected = said().filter(|event| REJECTED.contains(&event.kind.as_str()));
         let reasoning = said().filter(|event| event.kind == REASONING);
         let memories = ranked(&situation.memories, situation.as_of);
         let is_rule = |memory: &&MemoryView| memory.pinned || memory.kind == MemoryKind::Directive.as_str();
-        Found {
+        BriefMaterial {
             rules: memories.iter().filter(is_rule).cloned().collect(),
             memories,
             reasoning: reasoning.take(REASONING_MAX).cloned().collect(),

@@ -1,7 +1,7 @@
 //! The brief as text for a model. What agents and users wrote is fenced and labeled as data.
 
-use super::fit::{Group, choose, clip, one_line};
-use super::found::{Found, REASONING};
+use super::fit::{BriefGroup, choose, clip, one_line};
+use super::found::{BriefMaterial, REASONING};
 use super::situation::{HeldTask, Situation, TaskLine};
 use super::{PARTS, clipped_check, commands};
 use crate::continuity::substance::{REPEATED, TOOL_SUCCESS};
@@ -13,30 +13,30 @@ const RECORDED_BY: &str = "agents and users";
 /// The longest name or title.
 const NAME_BYTES: usize = 160;
 
-pub(super) struct Section {
+pub(super) struct PromptSection {
     title: String,
     weight: usize,
     lines: Vec<String>,
 }
 
 /// A prompt before it is cut to its space.
-pub(super) struct Text<S> {
+pub(super) struct PromptText<S> {
     pub(super) head: String,
     pub(super) about: String,
     pub(super) sections: S,
     pub(super) commands: String,
 }
 
-impl<S: IntoIterator<Item = Section>> Text<S> {
+impl<S: IntoIterator<Item = PromptSection>> PromptText<S> {
     /// As much of the sections as fits into so many bytes.
     pub(super) fn fit(self, room: usize) -> String {
-        let Text { head, about, sections, commands } = self;
-        let sections: Vec<Section> = sections.into_iter().collect();
+        let PromptText { head, about, sections, commands } = self;
+        let sections: Vec<PromptSection> = sections.into_iter().collect();
         // Everything that is always printed, with the lines of the fence.
         let fixed = head.len() + about.len() + commands.len() + fence::room(RECORDED_BY);
-        let groups: Vec<Group> = sections
+        let groups: Vec<BriefGroup> = sections
             .iter()
-            .map(|section| Group {
+            .map(|section| BriefGroup {
                 weight: section.weight,
                 title: section.title.len() + 1,
                 sizes: section.lines.iter().map(|line| line.len() + 1).collect(),
@@ -56,9 +56,9 @@ impl<S: IntoIterator<Item = Section>> Text<S> {
     }
 }
 
-pub(super) fn render(situation: &Situation<'_>, found: &Found, room: usize) -> String {
+pub(super) fn render(situation: &Situation<'_>, found: &BriefMaterial, room: usize) -> String {
     let most = room / PARTS;
-    let text = Text {
+    let text = PromptText {
         head: head(situation),
         about: about(situation, found, most),
         sections: sections(situation, found, most),
@@ -81,7 +81,7 @@ pub(super) fn head(situation: &Situation<'_>) -> String {
 }
 
 /// The task and the next step.
-pub(super) fn about(situation: &Situation<'_>, found: &Found, most: usize) -> String {
+pub(super) fn about(situation: &Situation<'_>, found: &BriefMaterial, most: usize) -> String {
     let next = clip(&one_line(&found.next_action), most).into_owned();
     let Some(task) = situation.task else {
         return format!("TASK none\nNEXT {next}\n");
@@ -95,12 +95,12 @@ pub(super) fn about(situation: &Situation<'_>, found: &Found, most: usize) -> St
     text
 }
 
-pub(super) fn section(weight: usize, title: &str, lines: Vec<String>, most: usize) -> Section {
+pub(super) fn section(weight: usize, title: &str, lines: Vec<String>, most: usize) -> PromptSection {
     let line = |text: String| format!("- {}", clip(&one_line(&text), most));
-    Section { title: title.to_owned(), weight, lines: lines.into_iter().map(line).collect() }
+    PromptSection { title: title.to_owned(), weight, lines: lines.into_iter().map(line).collect() }
 }
 
-fn sections(situation: &Situation<'_>, found: &Found, most: usize) -> Vec<Section> {
+fn sections(situation: &Situation<'_>, found: &BriefMaterial, most: usize) -> Vec<PromptSection> {
     let counts = situation.counts;
     let remaining = format!(
         "REMAINING ({} pending, {} in progress, {} blocked, {} completed)",
@@ -132,7 +132,7 @@ fn sections(situation: &Situation<'_>, found: &Found, most: usize) -> Vec<Sectio
 }
 
 /// What agents recorded. What has a section of its own is not repeated.
-fn notes(found: &Found) -> Vec<String> {
+fn notes(found: &BriefMaterial) -> Vec<String> {
     let elsewhere = |event: &&EventView| {
         REPEATED.contains(&event.kind.as_str())
             || event.kind == REASONING
@@ -143,7 +143,7 @@ fn notes(found: &Found) -> Vec<String> {
 }
 
 /// Commands that worked. Files that were written are in a section of their own.
-fn tried(found: &Found) -> Vec<String> {
+fn tried(found: &BriefMaterial) -> Vec<String> {
     let is_command = |event: &&EventView| {
         let wrote = found.files.iter().any(|(path, _)| event.message.ends_with(path.as_str()));
         event.kind == TOOL_SUCCESS && !wrote

@@ -1,6 +1,6 @@
 //! The brief of a subagent: the task, what failed, the rules, and how to report back.
 
-use super::found::Found;
+use super::found::BriefMaterial;
 use super::situation::Situation;
 use super::{PARTS, TOKEN_BYTES, commands, prompt};
 
@@ -14,7 +14,7 @@ const REJECTED_MAX: usize = 5;
 pub fn short(situation: &Situation<'_>) -> String {
     let room = SHORT_TOKENS * TOKEN_BYTES;
     let most = room / PARTS;
-    let found = Found::in_situation(situation, most);
+    let found = BriefMaterial::in_situation(situation, most);
     let lines = |texts: &[String], max: usize| texts.iter().take(max).cloned().collect::<Vec<String>>();
     let rules = found.rules.iter().take(RULES_MAX).map(prompt::memory).collect();
     let sections = [
@@ -23,7 +23,7 @@ pub fn short(situation: &Situation<'_>) -> String {
         (3, "RULES", rules),
         (2, "REJECTED, do not try again", lines(&found.rejected, REJECTED_MAX)),
     ];
-    let text = prompt::Text {
+    let text = prompt::PromptText {
         head: prompt::head(situation),
         about: prompt::about(situation, &found, most),
         sections: sections

@@ -14,7 +14,7 @@ use crate::domain::time::Timestamp;
 /// Everything the brief is built from. The lists are ordered by importance.
 #[derive(Debug, Clone)]
 pub struct Situation<'s> {
-    pub program: &'s Program,
+    pub program: &'s ProgramCommand,
     pub agent: &'s str,
     pub as_of: Timestamp,
     pub project_id: Option<&'s str>,
@@ -29,7 +29,7 @@ pub struct Situation<'s> {
     pub artifacts: Vec<ArtifactView>,
     /// The last check of the task that failed.
     pub failed_check: Option<FailedCheck>,
-    pub counts: Counts,
+    pub counts: TaskCounts,
     /// Tasks that can be started next.
     pub pipeline: Vec<TaskLine>,
     /// Tasks that wait for this one.
@@ -42,7 +42,7 @@ pub struct Situation<'s> {
 
 /// How the agent's shell calls this program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
+pub struct ProgramCommand {
     /// What printed commands begin with, as a shell reads it.
     pub call: String,
     pub name: ProgramName,
@@ -149,14 +149,14 @@ impl FailedCheck {
 
 /// How many tasks there are, in the agent contract's states.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Counts {
+pub struct TaskCounts {
     pub pending: i64,
     pub in_progress: i64,
     pub completed: i64,
     pub blocked: i64,
 }
 
-impl Counts {
+impl TaskCounts {
     pub fn add(&mut self, status: Status, tasks: i64) {
         match status {
             Status::Todo => self.pending += tasks,

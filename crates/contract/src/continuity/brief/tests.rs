@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::domain::check::{Check, CheckSeen, Expects};
 use crate::domain::id::Id;
-use crate::domain::memory::{Memory, MemoryKind, NewMemory, Place, ValueType};
+use crate::domain::memory::{Memory, MemoryKind, MemoryScope, NewMemory, ValueType};
 use crate::domain::status::Status;
 use crate::domain::task::Task;
 use crate::domain::time::Timestamp;
@@ -40,7 +40,7 @@ fn memory(id: i64, scope: &str, key: &str, value: &str) -> Memory {
     let scope_id = Some("x").filter(|_| scope != "global");
     let written = NewMemory {
         id,
-        place: Place::new(scope, scope_id).unwrap(),
+        place: MemoryScope::new(scope, scope_id).unwrap(),
         key: key.to_owned(),
         value: value.to_owned(),
         value_type: ValueType::String,
@@ -90,12 +90,12 @@ fn line(title: &str) -> TaskLine {
     TaskLine { id: "task_1".to_owned(), title: title.to_owned(), priority: 0 }
 }
 
-fn writ(call: &str) -> Program {
-    Program { call: call.to_owned(), name: ProgramName::Writ }
+fn writ(call: &str) -> ProgramCommand {
+    ProgramCommand { call: call.to_owned(), name: ProgramName::Writ }
 }
 
 fn situation(task: Option<&Task>) -> Situation<'_> {
-    static WRIT: LazyLock<Program> = LazyLock::new(|| writ("writ"));
+    static WRIT: LazyLock<ProgramCommand> = LazyLock::new(|| writ("writ"));
     Situation {
         program: &WRIT,
         agent: "claude-1",
@@ -113,7 +113,7 @@ fn situation(task: Option<&Task>) -> Situation<'_> {
         history: History::default(),
         artifacts: Vec::new(),
         failed_check: None,
-        counts: Counts::default(),
+        counts: TaskCounts::default(),
         pipeline: Vec::new(),
         unlocks: Vec::new(),
         finished: Vec::new(),
@@ -132,7 +132,7 @@ fn a_prompt_says_what_is_done_what_remains_and_what_comes_next() {
         event("reasoning", "a hand-written descent is enough", Value::Null),
     ];
     found.history.prompts = vec![event("user_prompt", "please be quick", Value::Null)];
-    found.counts = Counts { pending: 1, in_progress: 1, completed: 1, blocked: 0 };
+    found.counts = TaskCounts { pending: 1, in_progress: 1, completed: 1, blocked: 0 };
     found.pipeline = vec![line("Test it")];
     found.finished = vec![line("Choose a format")];
     found.unlocks = vec![line("Ship it")];
@@ -261,7 +261,7 @@ fn a_task_of_a_run_shows_its_checks_and_the_one_that_failed_and_is_not_closed_by
 #[test]
 fn called_as_vybe_the_prompt_has_the_five_commands_of_its_contract() {
     let todo = task(Status::Todo, "t", "");
-    let program = Program { call: "vybe".to_owned(), name: ProgramName::Vybe };
+    let program = ProgramCommand { call: "vybe".to_owned(), name: ProgramName::Vybe };
     let found = Situation { program: &program, ..situation(Some(&todo)) };
     let prompt = compose(&found, 1500).prompt;
     let (_, commands) = prompt.split_once("repeat it) ==\n").unwrap();

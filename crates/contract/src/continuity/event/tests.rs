@@ -1,7 +1,7 @@
 use super::*;
 
 fn of_change(kind: &str, message: &str, payload: &Value) -> (String, String, Value) {
-    let stored = Stored { kind, message, payload, is_change: true, is_ours: true };
+    let stored = StoredEvent { kind, message, payload, is_change: true, is_ours: true };
     let Printed { kind, message, metadata } = printed(&stored);
     (kind, message, metadata)
 }
@@ -82,13 +82,13 @@ fn the_message_of_a_changed_status_names_it_however_it_was_stored() {
 fn what_an_agent_wrote_is_printed_as_it_was_written() {
     let payload = json!({"change": "task_moved", "to": "done", "outcome": "done", "lease": 1});
     for kind in ["task_closed", "task_priority", "note"] {
-        let stored = Stored { kind, message: "m", payload: &payload, is_change: false, is_ours: false };
+        let stored = StoredEvent { kind, message: "m", payload: &payload, is_change: false, is_ours: false };
         let expected = Printed { kind: kind.to_owned(), message: "m".to_owned(), metadata: payload.clone() };
         assert_eq!(printed(&stored), expected);
     }
     let ours = json!({"outcome": "done", "summary": "s", "label": null});
     let stored =
-        Stored { kind: "task_closed", message: "s", payload: &ours, is_change: false, is_ours: true };
+        StoredEvent { kind: "task_closed", message: "s", payload: &ours, is_change: false, is_ours: true };
     assert_eq!(printed(&stored).metadata, json!({"outcome": "completed", "summary": "s"}));
 }
 

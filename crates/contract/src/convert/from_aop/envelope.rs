@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::aee::{LOG_SINK, VERSION, shape::ID_CHARS_MIN};
-use crate::convert::Context;
-use crate::convert::source::Source;
+use crate::convert::ConvertContext;
+use crate::convert::source::ConvertSource;
 use crate::digest::uuid_for;
 use crate::intake::RUN_TASK;
 
 /// A TASK as an AEE task for writ or another runner.
-pub(in crate::convert) fn task(source: &mut Source<'_>, _: &Context) -> Value {
+pub(in crate::convert) fn task(source: &mut ConvertSource<'_>, _: &ConvertContext) -> Value {
     let orchestrator = named(source.text("/session/orchestrator"));
     let agent = named(source.text("/target/agent_name"));
     let session = source.text("/session/session_id").unwrap_or_default().to_owned();
@@ -34,7 +34,7 @@ pub(in crate::convert) fn task(source: &mut Source<'_>, _: &Context) -> Value {
 }
 
 /// An EVENT as an event for the log.
-pub(in crate::convert) fn event(source: &mut Source<'_>, _: &Context) -> Value {
+pub(in crate::convert) fn event(source: &mut ConvertSource<'_>, _: &ConvertContext) -> Value {
     let kind = source.text("/event").unwrap_or_default().to_lowercase();
     let agent = named(source.text("/agent"));
     let session =

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use super::{run_id, take_header, task_id};
 use crate::aop::task::Task;
 use crate::aop::{self, effective};
-use crate::convert::Context;
-use crate::convert::source::Source;
+use crate::convert::ConvertContext;
+use crate::convert::source::ConvertSource;
 use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::limits::TITLE_CHARS_MAX;
 use crate::domain::scope::Scope;
@@ -21,7 +21,7 @@ const HEARTBEAT_SECONDS_DEFAULT: u64 = 120;
 
 /// Writable paths become the lock scope; outputs and checkpoints become criteria, and their validations
 /// the checks that decide them.
-pub(in crate::convert) fn assignment(source: &mut Source<'_>, context: &Context) -> Value {
+pub(in crate::convert) fn assignment(source: &mut ConvertSource<'_>, context: &ConvertContext) -> Value {
     take_header(source);
     let message = source.peek("").map(Value::to_string).unwrap_or_default();
     let (read, _) = aop::parse_task(message.as_bytes()).expect("BUG: it was found valid before");
@@ -68,7 +68,7 @@ pub(in crate::convert) fn assignment(source: &mut Source<'_>, context: &Context)
 }
 
 /// The title is the objective's first line; the objective also becomes the run's objective if there is no other.
-fn texts(source: &mut Source<'_>) -> (String, String) {
+fn texts(source: &mut ConvertSource<'_>) -> (String, String) {
     let objective = source.text("/task/objective").unwrap_or_default().trim();
     let first = objective.lines().next().unwrap_or_default().trim();
     let title = cut(source, "/task/objective", first, TITLE_CHARS_MAX);
@@ -77,14 +77,14 @@ fn texts(source: &mut Source<'_>) -> (String, String) {
     (title, objective)
 }
 
-fn cut(source: &mut Source<'_>, pointer: &str, text: &str, most: usize) -> String {
+fn cut(source: &mut ConvertSource<'_>, pointer: &str, text: &str, most: usize) -> String {
     if text.chars().count() > most {
         source.lose(pointer, format!("only {most} characters are allowed; the rest was dropped"));
     }
     text.chars().take(most).collect()
 }
 
-fn criteria(source: &mut Source<'_>, title: &str) -> (Vec<String>, Vec<Value>) {
+fn criteria(source: &mut ConvertSource<'_>, title: &str) -> (Vec<String>, Vec<Value>) {
     let mut places: Vec<String> =
         (0..source.count("/task/expected_outputs")).map(|i| format!("/task/expected_outputs/{i}")).collect();
     for phase in 0..source.count("/phases") {
@@ -115,7 +115,7 @@ fn criteria(source: &mut Source<'_>, title: &str) -> (Vec<String>, Vec<Value>) {
     (criteria, checks)
 }
 
-fn check(source: &mut Source<'_>, place: &str, criterion: &str) -> Option<Value> {
+fn check(source: &mut ConvertSource<'_>, place: &str, criterion: &str) -> Option<Value> {
     let command = source.text(&format!("{place}/validation/command"))?.to_owned();
     let expects = source.text(&format!("{place}/validation/expects"))?;
     let shell = source.peek("/task/environment/shell").is_some();
@@ -127,7 +127,7 @@ fn check(source: &mut Source<'_>, place: &str, criterion: &str) -> Option<Value>
     Some(json!({"criterion": criterion, "command": words, "expects": expects}))
 }
 
-fn times(source: &mut Source<'_>) -> (u64, u64) {
+fn times(source: &mut ConvertSource<'_>) -> (u64, u64) {
     let guarded = source.number("/guard_rails/timeout_seconds");
     let given = guarded.or_else(|| source.number("/execution_policy/timeout_seconds")).unwrap_or(1800);
     let timeout = given.max(TIMEOUT_SECONDS_MIN);
@@ -145,7 +145,7 @@ fn times(source: &mut Source<'_>) -> (u64, u64) {
     (timeout, heartbeat)
 }
 
-fn dependencies(source: &mut Source<'_>) -> Vec<String> {
+fn dependencies(source: &mut ConvertSource<'_>) -> Vec<String> {
     let (known, others): (Vec<String>, Vec<String>) = source
         .texts("/task/extensions/x_depends_on")
         .into_iter()
@@ -157,14 +157,19 @@ fn dependencies(source: &mut Source<'_>) -> Vec<String> {
 }
 
 /// In UTC, the only zone of operator documents.
-fn created_at(source: &mut Source<'_>, task: &Task) -> String {
+fn created_at(source: &mut ConvertSource<'_>, task: &Task) -> String {
     source.take("/session/created_at");
     task.session.created_at.to_string()
 }
 
 /// The paths that the TASK may write, without those inside another one; only its worklog if it may write
 /// nothing.
-fn lock_scope(source: &mut Source<'_>, task: &Task, context: &Context, worklog: &str) -> Vec<String> {
+fn lock_scope(
+    source: &mut ConvertSource<'_>,
+    task: &Task,
+    context: &ConvertContext,
+    worklog: &str,
+) -> Vec<String> {
     source.take("/task/access/filesystem/write_paths");
     let root = source.text("/task/environment/workspace_root").map(str::to_owned);
     let root = context.root.map(str::to_owned).or(root);
@@ -183,7 +188,7 @@ fn lock_scope(source: &mut Source<'_>, task: &Task, context: &Context, worklog: 
     Scope::outermost(scopes).iter().map(|scope| scope.as_str().to_owned()).collect()
 }
 
-fn context_package(source: &mut Source<'_>) -> Vec<Value> {
+fn context_package(source: &mut ConvertSource<'_>) -> Vec<Value> {
     let mut items = Vec::new();
     for index in 0..source.count("/task/inputs") {
         let at = |name: &str| format!("/task/inputs/{index}/{name}");

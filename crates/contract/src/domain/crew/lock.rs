@@ -32,7 +32,7 @@ pub struct Grant {
     pub reference: TaskRef,
     /// An absolute path; the scopes are relative to it.
     pub workspace: String,
-    pub scopes: Vec<Wanted>,
+    pub scopes: Vec<WantedLock>,
     /// A holder that sends no heartbeat for longer than this is considered dead.
     pub timeout_ms: u64,
     pub lease: Lease,
@@ -44,14 +44,14 @@ pub struct Grant {
 
 /// A path in the workspace and the lock mode.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct Wanted {
+pub struct WantedLock {
     pub scope: Scope,
     pub mode: LockMode,
 }
 
 /// One row of the lock table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Held {
+pub struct HeldLock {
     pub token: i64,
     pub run_id: RunId,
     pub task_id: TaskId,
@@ -100,9 +100,9 @@ pub fn lease(now: &Now, timeout: Duration) -> Lease {
 pub fn obstacle<'h>(
     task_id: &TaskId,
     wanted: &[(Scope, LockMode)],
-    held: &'h [Held],
+    held: &'h [HeldLock],
     fold: bool,
-) -> Option<&'h Held> {
+) -> Option<&'h HeldLock> {
     let overlap = |a: &Scope, b: &Scope| if fold { a.overlaps_ignoring_case(b) } else { a.overlaps(b) };
     held.iter().filter(|lock| lock.active && lock.task_id != *task_id).find(|lock| {
         let both_shared = |mode: LockMode| mode == LockMode::Shared && lock.mode == LockMode::Shared;
@@ -144,7 +144,7 @@ impl LockRefusal {
 }
 
 /// Whether the holder of `token` may act for the task: the grant is the current one and has not expired.
-pub fn admit(held: &[Held], token: i64, now: &Now) -> Result<(), LockRefusal> {
+pub fn admit(held: &[HeldLock], token: i64, now: &Now) -> Result<(), LockRefusal> {
     let current =
         held.iter().find(|lock| lock.active && lock.token == token).ok_or(LockRefusal::StaleToken)?;
     if current.lease.is_live(now) { Ok(()) } else { Err(LockRefusal::TimedOut) }

@@ -20,7 +20,7 @@ pub struct Snapshot {
 
 /// The comparison of two snapshots and a claim.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Changes {
+pub struct SnapshotChanges {
     /// Files that differ, reported or not.
     pub seen: Vec<String>,
     /// Files that differ and were not reported.
@@ -34,7 +34,7 @@ pub struct Changes {
 }
 
 /// Compares the files before and after with the claimed changes. Paths are normalized; a claim may name a directory.
-pub fn compare(before: &Snapshot, after: &Snapshot, claimed: &BTreeSet<String>) -> Changes {
+pub fn compare(before: &Snapshot, after: &Snapshot, claimed: &BTreeSet<String>) -> SnapshotChanges {
     let names: BTreeSet<&String> = before.files.keys().chain(after.files.keys()).collect();
     let seen: BTreeSet<&String> =
         names.into_iter().filter(|name| before.files.get(*name) != after.files.get(*name)).collect();
@@ -43,7 +43,7 @@ pub fn compare(before: &Snapshot, after: &Snapshot, claimed: &BTreeSet<String>) 
     };
     let undeclared = seen.iter().filter(|file| !claimed.iter().any(|claim| covers(claim, file)));
     let unseen = claimed.iter().filter(|claim| !seen.iter().any(|file| covers(claim, file)));
-    Changes {
+    SnapshotChanges {
         undeclared: undeclared.map(|file| (*file).clone()).collect(),
         unseen: unseen.cloned().collect(),
         is_partial: before.is_partial || after.is_partial,

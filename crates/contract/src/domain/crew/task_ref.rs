@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::shape::{Described, Form, Map, Shape, Text, UNBOUNDED, formed_text};
+use crate::shape::{Described, Map, Shape, Text, TextForm, UNBOUNDED, formed_text};
 
 formed_text! {
     /// One task of a run.
@@ -14,7 +14,7 @@ impl<T: Described> Described for BTreeMap<TaskRef, T> {
         Shape::Map(&Map { value: T::SHAPE, key: Text { min: 0, max: UNBOUNDED, form: Some(&TASK_ID_FORM) } });
 }
 
-pub(crate) static TASK_ID_FORM: Form = Form {
+pub(crate) static TASK_ID_FORM: TextForm = TextForm {
     name: "`T-` and a number, or 36 hexadecimal digits and dashes, such as a UUID",
     pattern: "^(T-[0-9]+|[0-9a-fA-F-]{36})$",
     accepts: |text| {

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use super::approval::{Approval, ApprovalState, Filed, NotApproved};
 use super::budget::{Amount, Booking, BudgetFault, Purse, SettleFault, Settled, Spent, settle};
-use super::lock::{Held, lease, obstacle, place};
-use super::snapshot::{Changes, Snapshot, compare};
+use super::lock::{HeldLock, lease, obstacle, place};
+use super::snapshot::{Snapshot, SnapshotChanges, compare};
 use super::*;
 use crate::domain::crew::lock::LockMode;
 use crate::domain::id::Id;
@@ -43,7 +43,7 @@ fn a_lock_holds_until_the_end_of_its_timeout() {
 #[test]
 fn scopes_of_nested_workspaces_have_one_absolute_path() {
     let scope = |text: &str| Scope::parse(text, None).unwrap();
-    let lock = Held {
+    let lock = HeldLock {
         token: 1,
         run_id: Id::from_bits(1),
         task_id: Id::from_bits(1),
@@ -170,11 +170,11 @@ fn actual_changes_are_compared_with_claimed_ones() {
     let after = of(&[("src/a", "2"), ("src/b", "1"), ("src/dir/new", "1")]);
     let claimed = ["src/a", "src/b", "src/dir"].map(str::to_owned).into();
     let strings = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-    let expected = Changes {
+    let expected = SnapshotChanges {
         seen: strings(&["src/a", "src/dir/new", "src/gone"]),
         undeclared: strings(&["src/gone"]),
         unseen: strings(&["src/b"]),
-        ..Changes::default()
+        ..SnapshotChanges::default()
     };
     assert_eq!(compare(&before, &after, &claimed), expected);
 }

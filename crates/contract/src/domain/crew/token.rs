@@ -94,13 +94,13 @@ impl<'de> Deserialize<'de> for LockToken {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "not a token: expected a number, `-` and 64 hexadecimal digits")]
-        enum Form {
+        enum TokenForm {
             Number(i64),
             Text(String),
         }
-        match Form::deserialize(deserializer)? {
-            Form::Number(number) => Ok(number.into()),
-            Form::Text(text) => text.parse().map_err(serde::de::Error::custom),
+        match TokenForm::deserialize(deserializer)? {
+            TokenForm::Number(number) => Ok(number.into()),
+            TokenForm::Text(text) => text.parse().map_err(serde::de::Error::custom),
         }
     }
 }

@@ -10,7 +10,7 @@ pub const PREVIOUS: &str = "x_previous";
 
 /// One line, exactly as in the file, without the line break.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Line {
+pub struct WorklogLine {
     /// 1 is the first.
     pub number: i64,
     pub text: String,
@@ -23,9 +23,9 @@ pub fn beginning(run: &str, task: &str) -> String {
     digest::of_bytes(format!("worklog of {task} in {run}").as_bytes())
 }
 
-impl Line {
+impl WorklogLine {
     /// The line with `entry` that follows `last`.
-    pub fn following(last: Option<&Line>, beginning: &str, mut entry: Value) -> Self {
+    pub fn following(last: Option<&WorklogLine>, beginning: &str, mut entry: Value) -> Self {
         let previous = last.map_or(beginning, |last| &last.digest);
         entry[PREVIOUS] = json!(previous);
         let text = entry.to_string();
@@ -35,12 +35,12 @@ impl Line {
 }
 
 /// The bytes of the file that holds these lines.
-pub fn file_of(lines: &[Line]) -> Vec<u8> {
+pub fn file_of(lines: &[WorklogLine]) -> Vec<u8> {
     lines.iter().flat_map(|line| line.text.bytes().chain([b'\n'])).collect()
 }
 
 /// The number of the first line that does not match the digest of the previous line, or its own digest.
-pub fn broken(lines: &[Line], beginning: &str) -> Option<i64> {
+pub fn broken(lines: &[WorklogLine], beginning: &str) -> Option<i64> {
     let mut previous = beginning.to_owned();
     for (at, line) in lines.iter().enumerate() {
         let entry: Value = serde_json::from_str(&line.text).unwrap_or_default();

@@ -48,10 +48,10 @@ fn attempt(number: u128) -> AttemptId {
     Id::from_bits(number)
 }
 
-fn started(admission: Admission) -> LimitWindow {
+fn started(admission: WindowAdmission) -> LimitWindow {
     match admission {
-        Admission::Start(window) => *window,
-        Admission::Wait(_) | Admission::Over => panic!("{admission:?}"),
+        WindowAdmission::Start(window) => *window,
+        WindowAdmission::Wait(_) | WindowAdmission::Over => panic!("{admission:?}"),
     }
 }
 
@@ -61,12 +61,12 @@ fn the_time_that_the_provider_names_is_waited_for() {
     let window = window(Some(clock.0.at.plus(MINUTE)), &clock.0);
     assert_eq!((window.basis, window.times), (ResetBasis::Provider, 1));
     let waits = |now: &Now| window.admission(&attempt(2), None, now);
-    assert_eq!(waits(&clock.0), Admission::Wait(WaitReason::Reset(MINUTE)));
+    assert_eq!(waits(&clock.0), WindowAdmission::Wait(WaitReason::Reset(MINUTE)));
     assert_eq!(
         waits(&clock.after(MINUTE.saturating_sub(SECOND))),
-        Admission::Wait(WaitReason::Reset(SECOND))
+        WindowAdmission::Wait(WaitReason::Reset(SECOND))
     );
-    assert!(matches!(waits(&clock.after(MINUTE)), Admission::Start(_)));
+    assert!(matches!(waits(&clock.after(MINUTE)), WindowAdmission::Start(_)));
 }
 
 #[test]
@@ -121,17 +121,17 @@ fn the_first_attempt_goes_alone_and_the_others_follow_at_a_distance() {
     let other = |window: &LimitWindow, probe, now: &Now| window.admission(&attempt(2), Some(probe), now);
     let soon = clock.after(2 * SECOND);
     let left = limits::LIMIT_PROBE_QUIET.saturating_sub(SECOND);
-    assert_eq!(other(&probing, AttemptState::Started, &soon), Admission::Wait(WaitReason::Probe(left)));
+    assert_eq!(other(&probing, AttemptState::Started, &soon), WindowAdmission::Wait(WaitReason::Probe(left)));
     // It ended well, or ran for long enough.
     let distance = spacing(&shut, 1);
     assert_eq!(
         other(&probing, AttemptState::Succeeded, &reset),
-        Admission::Wait(WaitReason::Turn(distance)),
+        WindowAdmission::Wait(WaitReason::Turn(distance)),
         "not at the same moment"
     );
     let turn = clock.after(SECOND + distance);
-    assert!(matches!(other(&probing, AttemptState::Succeeded, &turn), Admission::Start(_)));
-    assert!(matches!(other(&probing, AttemptState::Failed, &turn), Admission::Start(_)));
+    assert!(matches!(other(&probing, AttemptState::Succeeded, &turn), WindowAdmission::Start(_)));
+    assert!(matches!(other(&probing, AttemptState::Failed, &turn), WindowAdmission::Start(_)));
     let quiet = clock.after(SECOND + limits::LIMIT_PROBE_QUIET);
     let mut window = started(other(&probing, AttemptState::Started, &quiet));
     assert_eq!(window.resuming.as_ref().unwrap().probe, attempt(1), "the probe stays the same");
@@ -145,7 +145,7 @@ fn the_first_attempt_goes_alone_and_the_others_follow_at_a_distance() {
         window = started(other(&window, AttemptState::Succeeded, &now));
         assert_eq!(window.resuming.as_ref().unwrap().begun, begun);
     }
-    assert_eq!(other(&window, AttemptState::Succeeded, &now), Admission::Over);
+    assert_eq!(other(&window, AttemptState::Succeeded, &now), WindowAdmission::Over);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Memory, MemoryKind, NewMemory, Place, ValueType, fits_type, infer_type};
+use super::{Memory, MemoryKind, MemoryScope, NewMemory, ValueType, fits_type, infer_type};
 use crate::domain::code::ErrorCode;
 use crate::domain::limits;
 use crate::domain::task::Refusal;
@@ -22,8 +22,8 @@ pub enum Expiry {
 
 /// A requested memory, with everything checked that does not depend on the time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Draft {
-    pub place: Place,
+pub struct MemoryDraft {
+    pub place: MemoryScope,
     pub key: String,
     pub value: String,
     pub value_type: ValueType,
@@ -37,7 +37,7 @@ pub struct Draft {
     pub source_task_id: Option<String>,
 }
 
-impl Draft {
+impl MemoryDraft {
     /// The memory to write. `known` is the existing memory under the key, if it has not expired.
     pub fn written(&self, known: Option<&Memory>, number: i64, now: Timestamp) -> Result<NewMemory, Refusal> {
         let known = known.map(|memory| &memory.written);
@@ -96,8 +96,8 @@ pub fn checked_key(key: &str) -> Result<&str, Refusal> {
 }
 
 /// Checks a scope and its id.
-pub fn checked_place(scope: &str, scope_id: Option<&str>) -> Result<Place, Refusal> {
-    let place = Place::new(scope, scope_id)?;
+pub fn checked_place(scope: &str, scope_id: Option<&str>) -> Result<MemoryScope, Refusal> {
+    let place = MemoryScope::new(scope, scope_id)?;
     if let Some(id) = place.shown_id() {
         one_line("scope_id", id, limits::MEMORY_SCOPE_ID_BYTES_MAX)?;
     }

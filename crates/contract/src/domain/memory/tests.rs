@@ -7,7 +7,7 @@ pub(super) fn memory(kind: MemoryKind) -> Memory {
     let at = Timestamp::from_millis(0);
     let written = NewMemory {
         id: 1,
-        place: Place::global(),
+        place: MemoryScope::global(),
         key: "k".to_owned(),
         value: "v".to_owned(),
         value_type: ValueType::String,
@@ -29,11 +29,11 @@ pub(super) fn memory(kind: MemoryKind) -> Memory {
 
 #[test]
 fn a_scope_and_its_id_belong_together() {
-    assert_eq!(Place::new("global", None), Ok(Place::global()));
-    assert_eq!(Place::new("global", Some("")), Ok(Place::global()));
-    assert_eq!(Place::new("task", Some("t")).unwrap().shown_id(), Some("t"));
-    assert_eq!(Place::new("agent", Some(" Ann ")), Place::new("agent", Some("ann")));
-    let said = |scope, id| Place::new(scope, id).unwrap_err().message;
+    assert_eq!(MemoryScope::new("global", None), Ok(MemoryScope::global()));
+    assert_eq!(MemoryScope::new("global", Some("")), Ok(MemoryScope::global()));
+    assert_eq!(MemoryScope::new("task", Some("t")).unwrap().shown_id(), Some("t"));
+    assert_eq!(MemoryScope::new("agent", Some(" Ann ")), MemoryScope::new("agent", Some("ann")));
+    let said = |scope, id| MemoryScope::new(scope, id).unwrap_err().message;
     assert_eq!(said("global", Some("x")), "global scope cannot have a scope_id");
     assert_eq!(said("task", None), "task scope requires a scope_id");
     assert_eq!(said("agent", Some("")), "agent scope requires a scope_id");

@@ -8,7 +8,8 @@ fn outline(seq: i64, at: i64, kind: &str, task: Option<&str>) -> Outline {
 #[test]
 fn a_stream_is_archived_when_it_has_grown_and_keeps_its_newest() {
     let retention = Retention::default();
-    let to = |seq, anchor_seq, archived_seq| retention.archive_to(&Extent { seq, anchor_seq, archived_seq });
+    let to =
+        |seq, anchor_seq, archived_seq| retention.archive_to(&StreamExtent { seq, anchor_seq, archived_seq });
     assert_eq!(to(199, 0, 0), None);
     assert_eq!(to(200, 0, 0), Some(150));
     assert_eq!(to(300, 0, 150), None);
@@ -25,7 +26,7 @@ fn a_low_threshold_never_archives_what_is_to_be_kept() {
         events_summarize_keep_recent: 500,
         ..Retention::default()
     };
-    let extent = |seq| Extent { seq, anchor_seq: 0, archived_seq: 0 };
+    let extent = |seq| StreamExtent { seq, anchor_seq: 0, archived_seq: 0 };
     assert_eq!(retention.archive_to(&extent(400)), None);
     assert_eq!(retention.archive_to(&extent(501)), Some(1));
 }

@@ -3,8 +3,8 @@ use crate::domain::attempt::{AttemptState, NewAttempt};
 use crate::domain::id::Id;
 use crate::domain::run::Owner;
 
-fn file(content: u8) -> Node {
-    Node::File { mode: 0o644, size: 1, digest: [content; 32] }
+fn file(content: u8) -> TreeNode {
+    TreeNode::File { mode: 0o644, size: 1, digest: [content; 32] }
 }
 
 fn tree(files: &[(&str, u8)]) -> Tree {
@@ -16,9 +16,9 @@ fn decided(before: u8, after: u8, now: u8) -> Option<(FileAction, FileStatus)> {
     let node = |content: u8| (content > 0).then(|| file(content));
     let one = |content: u8| node(content).map(|node| (b"f".to_vec(), node)).into_iter().collect::<Tree>();
     let (before, after) = (one(before), one(after));
-    let changes = changes(&[Span { before: &before, after: &after }]);
+    let changes = changes(&[ScopeSpan { before: &before, after: &after }]);
     let change = changes.get(&b"f"[..])?;
-    let Decision { action, status } = decide(change, node(now).as_ref());
+    let PathDecision { action, status } = decide(change, node(now).as_ref());
     Some((action, status))
 }
 
@@ -41,19 +41,19 @@ fn only_what_the_task_left_is_taken_back() {
 #[test]
 fn several_attempts_are_taken_back_together() {
     let (one, two, three) = (tree(&[("a", 1)]), tree(&[("a", 2)]), tree(&[("a", 3), ("b", 1)]));
-    let newest_first = [Span { before: &two, after: &three }, Span { before: &one, after: &two }];
+    let newest_first = [ScopeSpan { before: &two, after: &three }, ScopeSpan { before: &one, after: &two }];
     let all = changes(&newest_first);
-    assert_eq!(all[&b"a"[..]], Change { before: Some(file(1)), after: Some(file(3)), is_broken: false });
-    assert_eq!(all[&b"b"[..]], Change { before: None, after: Some(file(1)), is_broken: false });
+    assert_eq!(all[&b"a"[..]], PathChange { before: Some(file(1)), after: Some(file(3)), is_broken: false });
+    assert_eq!(all[&b"b"[..]], PathChange { before: None, after: Some(file(1)), is_broken: false });
     // The second attempt undid what the first one did.
-    let back = [Span { before: &two, after: &one }, Span { before: &one, after: &two }];
+    let back = [ScopeSpan { before: &two, after: &one }, ScopeSpan { before: &one, after: &two }];
     assert_eq!(changes(&back).len(), 0);
     // Somebody else wrote 7 between the attempts: that stays.
     let (seven, eight) = (tree(&[("a", 7)]), tree(&[("a", 8)]));
-    let broken = [Span { before: &seven, after: &eight }, Span { before: &one, after: &two }];
+    let broken = [ScopeSpan { before: &seven, after: &eight }, ScopeSpan { before: &one, after: &two }];
     assert_eq!(
         changes(&broken)[&b"a"[..]],
-        Change { before: Some(file(7)), after: Some(file(8)), is_broken: true }
+        PathChange { before: Some(file(7)), after: Some(file(8)), is_broken: true }
     );
 }
 
@@ -88,7 +88,7 @@ fn attempt(number: i64, rollback: Option<(Direction, Stage)>) -> Attempt {
             by: "human.ann".to_owned(),
             since: number,
             at: Timestamp::from_millis(0),
-            counts: Counts::default(),
+            counts: RollbackCounts::default(),
             left: Vec::new(),
         }),
     }

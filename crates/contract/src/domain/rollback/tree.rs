@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 /// By path, seen from the workspace. Paths are bytes, because names need not be text.
-pub type Tree = BTreeMap<Vec<u8>, Node>;
+pub type Tree = BTreeMap<Vec<u8>, TreeNode>;
 
 /// One path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Node {
+pub enum TreeNode {
     Directory {
         /// Permissions, with the set-id and sticky bits.
         mode: u32,
@@ -37,16 +37,16 @@ pub enum Node {
     },
 }
 
-impl Node {
+impl TreeNode {
     pub fn is_directory(&self) -> bool {
-        matches!(self, Node::Directory { .. })
+        matches!(self, TreeNode::Directory { .. })
     }
 
     /// Whether the two differ in nothing but their modes.
-    pub(super) fn differs_in_mode_only(&self, other: &Node) -> bool {
+    pub(super) fn differs_in_mode_only(&self, other: &TreeNode) -> bool {
         match (self, other) {
-            (Node::Directory { .. }, Node::Directory { .. }) => true,
-            (Node::File { digest: one, .. }, Node::File { digest: two, .. }) => one == two,
+            (TreeNode::Directory { .. }, TreeNode::Directory { .. }) => true,
+            (TreeNode::File { digest: one, .. }, TreeNode::File { digest: two, .. }) => one == two,
             _ => false,
         }
     }

@@ -59,7 +59,7 @@ fn run(checks: usize, script: &str) -> String {
             [agent, "moves", to] => Command::Move {
                 to: Status::parse(to).unwrap(),
                 reason: None,
-                rules: Rules::Continuity,
+                rules: TransitionRules::Continuity,
                 verified: false,
                 withheld: None,
                 by: Some(Agent::parse(agent).unwrap()),
@@ -70,7 +70,7 @@ fn run(checks: usize, script: &str) -> String {
             [rules, to, rest @ ..] => Command::Move {
                 to: Status::parse(to).unwrap(),
                 reason: rest.first().filter(|w| **w != "verified").map(|w| Reason::new(*w)),
-                rules: if *rules == "op" { Rules::Operator } else { Rules::Continuity },
+                rules: if *rules == "op" { TransitionRules::Operator } else { TransitionRules::Continuity },
                 verified: rest.contains(&"verified"),
                 withheld: None,
                 by: None,
@@ -152,7 +152,7 @@ fn any_command() -> impl Strategy<Value = Command> {
         (agent.clone(), 0i64..100).prop_map(|(agent, token)| Command::Claim(wanted(agent.as_str(), token))),
         (prop::sample::select(Status::ALL), any::<bool>(), any::<bool>(), proptest::option::of(agent))
             .prop_map(|(to, operator, verified, by)| {
-                let rules = if operator { Rules::Operator } else { Rules::Continuity };
+                let rules = if operator { TransitionRules::Operator } else { TransitionRules::Continuity };
                 Command::Move {
                     to,
                     reason: Some("r".into()),
@@ -214,7 +214,7 @@ fn checks_by_the_agent_that_completes_the_task_are_no_independent_evidence() {
         let command = Command::Move {
             to: Status::Done,
             reason: None,
-            rules: Rules::Continuity,
+            rules: TransitionRules::Continuity,
             verified,
             withheld: None,
             by,

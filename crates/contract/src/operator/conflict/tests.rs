@@ -2,10 +2,10 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn claim((task, path, shared, active): &(u8, String, bool, bool)) -> Option<Claim> {
+fn claim((task, path, shared, active): &(u8, String, bool, bool)) -> Option<PathClaim> {
     let mode = if *shared { LockMode::Shared } else { LockMode::Exclusive };
     let task_id = TaskRef::parse(&format!("T-{task}"))?;
-    Some(Claim { task_id, scope: Scope::parse(path, None).ok()?, mode, active: *active })
+    Some(PathClaim { task_id, scope: Scope::parse(path, None).ok()?, mode, active: *active })
 }
 
 proptest! {
@@ -24,11 +24,11 @@ proptest! {
     fn one_pass_finds_what_comparing_all_pairs_finds(
         claims in prop::collection::vec((0..4u8, "[abA./ -]{1,8}", any::<bool>(), Just(true)), 0..14), fold: bool,
     ) {
-        let claims: Vec<Claim> = claims.iter().filter_map(claim).collect();
+        let claims: Vec<PathClaim> = claims.iter().filter_map(claim).collect();
         let mut found = std::collections::BTreeSet::new();
         let entries = claims.iter().enumerate().map(|(index, claim)| {
             let group = usize::from(claim.task_id.as_str().as_bytes()[2]);
-            Entry::new(&claim.scope, fold, group, index).shared(claim.mode == LockMode::Shared)
+            OverlapEntry::new(&claim.scope, fold, group, index).shared(claim.mode == LockMode::Shared)
         });
         let name = |at: usize| (claims[at].task_id.as_str(), folded_key(&claims[at].scope, fold), claims[at].mode);
         for (a, b) in overlapping(entries.collect(), usize::MAX) {
@@ -54,6 +54,6 @@ proptest! {
         let contains = |scope: &Scope| {
             if fold { scope.folded().contains(&path.folded()) } else { scope.contains(&path) }
         };
-        prop_assert_eq!(Cover::new(scopes.iter(), fold).contains(&path), scopes.iter().any(contains));
+        prop_assert_eq!(ScopeCover::new(scopes.iter(), fold).contains(&path), scopes.iter().any(contains));
     }
 }

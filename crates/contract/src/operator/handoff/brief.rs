@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{Handoff, HandoffRow};
 use crate::continuity::brief::TOKEN_BYTES;
-use crate::continuity::brief::fit::{Group, choose, clip, one_line};
+use crate::continuity::brief::fit::{BriefGroup, choose, clip, one_line};
 use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::limits;
 use crate::domain::status::Status;
@@ -26,7 +26,7 @@ pub struct HandoffBrief {
     pub omitted: usize,
 }
 
-struct Section {
+struct HandoffSection {
     title: &'static str,
     weight: usize,
     lines: Vec<String>,
@@ -46,12 +46,12 @@ pub fn brief(handoff: &Handoff, program: &str, budget: usize) -> HandoffBrief {
     );
     let sections = sections(handoff, most);
     let fixed = head.len() + about.len() + commands.len() + fence::room(RECORDED_BY);
-    let group = |section: &Section| Group {
+    let group = |section: &HandoffSection| BriefGroup {
         weight: section.weight,
         title: section.title.len() + 1,
         sizes: section.lines.iter().map(|line| line.len() + 1).collect(),
     };
-    let groups: Vec<Group> = sections.iter().map(group).collect();
+    let groups: Vec<BriefGroup> = sections.iter().map(group).collect();
     let chosen = choose(&groups, room.saturating_sub(fixed));
     let mut data = about;
     for (section, taken) in sections.iter().zip(&chosen).filter(|(_, taken)| taken.contains(&true)) {
@@ -119,13 +119,13 @@ fn waits_for<'h>(handoff: &'h Handoff, row: &'h HandoffRow) -> Vec<&'h TaskRef> 
     open
 }
 
-fn sections(handoff: &Handoff, most: usize) -> Vec<Section> {
+fn sections(handoff: &Handoff, most: usize) -> Vec<HandoffSection> {
     let in_state = |status: Status| handoff.ledger.iter().filter(move |row| row.status == status);
     let (free, waiting): (Vec<&HandoffRow>, Vec<&HandoffRow>) =
         in_state(Status::Todo).partition(|row| waits_for(handoff, row).is_empty());
     let section = |weight, title, lines: Vec<String>| {
         let line = |text: &String| format!("- {}", clip(&one_line(text), most));
-        Section { title, weight, lines: lines.iter().map(line).collect() }
+        HandoffSection { title, weight, lines: lines.iter().map(line).collect() }
     };
     let given_up = [Status::Failed, Status::Canceled].into_iter().flat_map(in_state);
     vec![

@@ -10,7 +10,7 @@ use crate::domain::check::CheckSeen;
 use crate::domain::crew::approval::ApprovalState;
 use crate::domain::crew::budget::{Amount, Purse};
 use crate::domain::crew::row::CrewRow;
-use crate::domain::crew::snapshot::{Changes, Snapshot};
+use crate::domain::crew::snapshot::{Snapshot, SnapshotChanges};
 use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::crew::{AppliedDelta, Ended, lock};
 use crate::domain::pins::Digests;
@@ -27,11 +27,11 @@ pub const TOKEN_MAX: i64 = 1 << 48;
 
 /// A bundle that can be imported: the contract's part and our additions.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bundle {
+pub struct HandoffBundle {
     pub handoff: Handoff,
     /// One for each row of the ledger, in its order.
     pub rows: Vec<CarriedRow>,
-    pub carried: Carried,
+    pub carried: HandoffExtras,
 }
 
 /// What a row of the bundle carries.
@@ -57,7 +57,7 @@ pub struct CarriedRow {
 
 /// What the bundle carries in addition to the rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Carried {
+pub struct HandoffExtras {
     pub x_run: RunPart,
     /// The last assignment of each task that was ever assigned.
     pub x_assignments: Vec<CarriedAssignment>,
@@ -113,7 +113,7 @@ pub struct CarriedResult {
     pub result: Value,
     pub checks: Vec<CheckSeen>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub changes: Option<Changes>,
+    pub changes: Option<SnapshotChanges>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,7 +154,7 @@ pub struct CarriedApproval {
 
 /// Why a bundle is refused, with the operator contract's code.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct BundleFault {
     pub code: Code,
     pub rule: &'static str,
     /// Where in the bundle.
@@ -162,18 +162,18 @@ pub struct Fault {
     pub message: String,
 }
 
-impl Fault {
+impl BundleFault {
     fn new(code: Code, rule: &'static str, path: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code, rule, path: path.into(), message: message.into() }
     }
 }
 
-impl Bundle {
+impl HandoffBundle {
     /// Reads and validates our part of a bundle whose other part was validated.
-    pub fn of(handoff: Handoff) -> Result<Self, Fault> {
+    pub fn of(handoff: Handoff) -> Result<Self, BundleFault> {
         if !handoff.extra.contains_key("x_run") {
             let message = "the bundle has only some of the fields that `writ handoff export` adds";
-            return Err(Fault::new(Code::MissingRequiredInput, "missing", "$.x_run", message));
+            return Err(BundleFault::new(Code::MissingRequiredInput, "missing", "$.x_run", message));
         }
         let carried = parsed(&handoff.extra, "$")?;
         let mut rows = Vec::new();
@@ -252,9 +252,9 @@ fn shift_field(value: &mut Value, by: i64) {
     }
 }
 
-fn parsed<T: serde::de::DeserializeOwned>(fields: &Map<String, Value>, path: &str) -> Result<T, Fault> {
+fn parsed<T: serde::de::DeserializeOwned>(fields: &Map<String, Value>, path: &str) -> Result<T, BundleFault> {
     serde_json::from_value(Value::Object(fields.clone())).map_err(|error| {
-        Fault::new(
+        BundleFault::new(
             Code::SchemaInvalid,
             "type",
             path,

@@ -9,13 +9,13 @@ use crate::domain::crew::task_ref::TaskRef;
 use crate::domain::status::Status;
 use crate::domain::time::Timestamp;
 use crate::operator::delta::{Delta, Intent};
-use crate::operator::report::Report;
-use crate::operator::rules::Rule;
+use crate::operator::report::FindingReport;
+use crate::operator::rules::OperatorRule;
 use crate::verdict::Verdict;
 
 /// The pending changes. Dropping it discards them.
 #[derive(Debug, Default)]
-pub(super) struct Draft {
+pub(super) struct LedgerDraft {
     rows: BTreeMap<TaskRef, CrewRow>,
     applied: BTreeMap<String, Option<String>>,
     steps: u64,
@@ -24,30 +24,30 @@ pub(super) struct Draft {
 
 /// The first delta that cannot be applied, and why.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct DeltaRefusal {
     index: usize,
     task_id: TaskRef,
-    fault: Fault,
+    fault: DeltaFault,
 }
 
 #[derive(Debug)]
-struct Fault {
-    rule: Rule,
+struct DeltaFault {
+    rule: OperatorRule,
     field: &'static str,
     message: String,
     /// The versions that should have been the same.
     versions: Option<(i64, i64)>,
 }
 
-impl Fault {
-    fn new(rule: Rule, field: &'static str, message: impl Into<String>) -> Self {
+impl DeltaFault {
+    fn new(rule: OperatorRule, field: &'static str, message: impl Into<String>) -> Self {
         Self { rule, field, message: message.into(), versions: None }
     }
 }
 
-impl Refusal {
+impl DeltaRefusal {
     pub(super) fn verdict(self) -> Box<Verdict> {
-        let mut report = Report::default();
+        let mut report = FindingReport::default();
         let field = self.fault.field;
         let path = if field.is_empty() { "$".to_owned() } else { format!("$[{}].{field}", self.index) };
         report.fault(path, self.fault.rule, self.fault.message);
@@ -61,11 +61,15 @@ impl Refusal {
     }
 }
 
-pub(super) fn draft(ledger: &Ledger, deltas: &[Delta], options: DeltaOptions) -> Result<Draft, Refusal> {
-    let mut draft = Draft::default();
+pub(super) fn draft(
+    ledger: &Ledger,
+    deltas: &[Delta],
+    options: DeltaOptions,
+) -> Result<LedgerDraft, DeltaRefusal> {
+    let mut draft = LedgerDraft::default();
     for (index, delta) in deltas.iter().enumerate() {
         let applied = if index == 0 { guard(ledger, options) } else { Ok(()) };
-        applied.and_then(|()| draft.apply(ledger, delta, options)).map_err(|fault| Refusal {
+        applied.and_then(|()| draft.apply(ledger, delta, options)).map_err(|fault| DeltaRefusal {
             index,
             task_id: delta.task_id.clone(),
             fault,
@@ -75,16 +79,16 @@ pub(super) fn draft(ledger: &Ledger, deltas: &[Delta], options: DeltaOptions) ->
 }
 
 /// Whether the ledger still has the version that the envelope was written for.
-fn guard(ledger: &Ledger, options: DeltaOptions) -> Result<(), Fault> {
+fn guard(ledger: &Ledger, options: DeltaOptions) -> Result<(), DeltaFault> {
     let Some(expected) = options.base_version.filter(|expected| *expected != ledger.version) else {
         return Ok(());
     };
     let message = format!("the ledger has version {}, not {expected}", ledger.version);
     let versions = Some((signed(expected), signed(ledger.version)));
-    Err(Fault { versions, ..Fault::new(Rule::BaseVersion, "", message) })
+    Err(DeltaFault { versions, ..DeltaFault::new(OperatorRule::BaseVersion, "", message) })
 }
 
-impl Draft {
+impl LedgerDraft {
     /// Applies the draft and returns the ignored deltas.
     pub(super) fn commit(self, ledger: &mut Ledger) -> Vec<Ignored> {
         ledger.version = ledger.version.saturating_add(self.steps);
@@ -98,12 +102,16 @@ impl Draft {
         self.ignored
     }
 
-    fn apply(&mut self, ledger: &Ledger, delta: &Delta, options: DeltaOptions) -> Result<(), Fault> {
+    fn apply(&mut self, ledger: &Ledger, delta: &Delta, options: DeltaOptions) -> Result<(), DeltaFault> {
         if delta.delta_id.trim().is_empty() {
-            return Err(Fault::new(Rule::ItemField, "delta_id", "must not be blank"));
+            return Err(DeltaFault::new(OperatorRule::ItemField, "delta_id", "must not be blank"));
         }
         if delta.last_heartbeat_at.as_deref().is_some_and(|time| Timestamp::parse_utc(time).is_none()) {
-            return Err(Fault::new(Rule::Timestamp, "last_heartbeat_at", "must be a real time in UTC"));
+            return Err(DeltaFault::new(
+                OperatorRule::Timestamp,
+                "last_heartbeat_at",
+                "must be a real time in UTC",
+            ));
         }
         // A delta with a number too large to be hashed has no digest, like an imported id.
         let digest = digest::of_value(delta).ok();
@@ -124,7 +132,7 @@ impl Draft {
         };
         if delta.status == Status::InProgress && delta.owner.trim().is_empty() {
             let message = format!("{} cannot be in progress without an owner", delta.task_id);
-            return Err(Fault::new(Rule::OwnerMissing, "owner", message));
+            return Err(DeltaFault::new(OperatorRule::OwnerMissing, "owner", message));
         }
         self.rows.insert(delta.task_id.clone(), next);
         self.applied.insert(delta.delta_id.clone(), digest);
@@ -144,47 +152,47 @@ impl Draft {
         ledger.applied.contains(delta_id).then(|| ledger.digests.get(delta_id).cloned())
     }
 
-    fn ignore(&mut self, delta: &Delta, mismatch: bool, options: DeltaOptions) -> Result<(), Fault> {
+    fn ignore(&mut self, delta: &Delta, mismatch: bool, options: DeltaOptions) -> Result<(), DeltaFault> {
         if mismatch && options.strict {
             let message = format!("`{}` was applied with other content", delta.delta_id);
-            return Err(Fault::new(Rule::DeltaMismatch, "delta_id", message));
+            return Err(DeltaFault::new(OperatorRule::DeltaMismatch, "delta_id", message));
         }
         self.ignored.push(Ignored { delta_id: delta.delta_id.clone(), mismatch });
         Ok(())
     }
 
-    fn check_dependencies(&self, ledger: &Ledger, row: &CrewRow, delta: &Delta) -> Result<(), Fault> {
+    fn check_dependencies(&self, ledger: &Ledger, row: &CrewRow, delta: &Delta) -> Result<(), DeltaFault> {
         let status = |task_id: &TaskRef| {
             self.rows.get(task_id).or_else(|| ledger.rows.get(task_id)).map(|row| row.status)
         };
         let open = row.dependencies().iter().find(|task_id| status(task_id) != Some(Status::Done));
         let Some(open) = open else { return Ok(()) };
         let message = format!("{} depends on {open}, which is not done", delta.task_id);
-        Err(Fault::new(Rule::DependencyNotDone, "status", message))
+        Err(DeltaFault::new(OperatorRule::DependencyNotDone, "status", message))
     }
 }
 
-fn check_version(row: Option<&CrewRow>, delta: &Delta, options: DeltaOptions) -> Result<(), Fault> {
+fn check_version(row: Option<&CrewRow>, delta: &Delta, options: DeltaOptions) -> Result<(), DeltaFault> {
     let found = row.map_or(-1, |row| signed(row.version));
     match delta.x_expected_version {
         Some(expected) if expected != found => {
             let message = format!("{} has version {found}, not {expected}; read it again", delta.task_id);
-            let fault = Fault::new(Rule::ExpectedVersion, "x_expected_version", message);
-            Err(Fault { versions: Some((expected, found)), ..fault })
+            let fault = DeltaFault::new(OperatorRule::ExpectedVersion, "x_expected_version", message);
+            Err(DeltaFault { versions: Some((expected, found)), ..fault })
         }
         None if options.strict => {
             let message = "must say which version of the row was read (-1 for none)";
-            Err(Fault::new(Rule::ItemField, "x_expected_version", message))
+            Err(DeltaFault::new(OperatorRule::ItemField, "x_expected_version", message))
         }
         Some(_) | None => Ok(()),
     }
 }
 
 /// Creates a row. A new row must be `todo`.
-fn created(delta: &Delta) -> Result<CrewRow, Fault> {
+fn created(delta: &Delta) -> Result<CrewRow, DeltaFault> {
     if delta.status != Status::Todo || delta.x_intent == Some(Intent::Update) {
         let message = format!("{} is not in the ledger, and the delta does not create it", delta.task_id);
-        return Err(Fault::new(Rule::BaseRowMissing, "task_id", message));
+        return Err(DeltaFault::new(OperatorRule::BaseRowMissing, "task_id", message));
     }
     let columns = delta.x_row.clone().unwrap_or_default();
     let mut row = CrewRow {
@@ -205,18 +213,18 @@ fn created(delta: &Delta) -> Result<CrewRow, Fault> {
     Ok(row)
 }
 
-fn check_step(row: &CrewRow, delta: &Delta) -> Result<(), Fault> {
+fn check_step(row: &CrewRow, delta: &Delta) -> Result<(), DeltaFault> {
     if delta.x_intent == Some(Intent::Create) {
         let message = format!("{} is already in the ledger", delta.task_id);
-        return Err(Fault::new(Rule::CreateExists, "x_intent", message));
+        return Err(DeltaFault::new(OperatorRule::CreateExists, "x_intent", message));
     }
     if !row.status.may_become(delta.status) {
         let message = format!("{} is {} and cannot become {}", delta.task_id, row.status, delta.status);
-        return Err(Fault::new(Rule::Illegal, "status", message));
+        return Err(DeltaFault::new(OperatorRule::Illegal, "status", message));
     }
     if row.status.is_terminal() && row.owner != delta.owner {
         let message = format!("{} is {}; its owner cannot change", delta.task_id, row.status);
-        return Err(Fault::new(Rule::TerminalOwnerChange, "owner", message));
+        return Err(DeltaFault::new(OperatorRule::TerminalOwnerChange, "owner", message));
     }
     Ok(())
 }

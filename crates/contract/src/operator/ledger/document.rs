@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{DeltaOptions, KIND, Ledger, apply_deltas};
 use crate::operator::delta::Delta;
 use crate::operator::options::Options;
-use crate::operator::report::Report;
+use crate::operator::report::FindingReport;
 use crate::operator::{document, trust};
 use crate::shape::{Described, NUMBER, Object, Unknown, optional, required};
 use crate::verdict::Verdict;
@@ -27,7 +27,7 @@ fn judge(bytes: &[u8], options: &Options) -> Result<Verdict, Box<Verdict>> {
     let streams: Vec<Vec<Delta>> = document::typed(KIND, document["streams"].take())?;
     let base_version = document["x_base_version"].as_u64();
     let applied = apply_deltas(&base, &streams, DeltaOptions { strict: options.strict, base_version })?;
-    let mut report = Report::default();
+    let mut report = FindingReport::default();
     report.note("ledger", json!(applied.ledger));
     report.note("ignored", json!(applied.ignored));
     Ok(report.verdict(KIND, "deltas applied"))

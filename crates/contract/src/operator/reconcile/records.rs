@@ -19,7 +19,7 @@ use crate::operator::watchdog::seconds;
 /// Everything to reconcile. A part that is `None` is absent and not checked.
 #[derive(Debug)]
 pub(crate) struct Records<'v> {
-    pub(super) rows: Vec<Entry<'v>>,
+    pub(super) rows: Vec<LedgerRecord<'v>>,
     index: BTreeMap<&'v str, usize>,
     pub(super) unreadable: Vec<Issue>,
     locks: Option<Vec<ParsedLock<'v>>>,
@@ -35,7 +35,7 @@ pub(crate) struct Records<'v> {
 
 /// One row of the ledger.
 #[derive(Debug)]
-pub(super) struct Entry<'v> {
+pub(super) struct LedgerRecord<'v> {
     pub(super) path: String,
     pub(super) task_id: &'v str,
     /// `None` if it could not be read.
@@ -44,19 +44,19 @@ pub(super) struct Entry<'v> {
     pub(super) dependencies: Vec<&'v str>,
     pub(super) has_lock_scope: bool,
     pub(super) timed_out: bool,
-    pub(super) heartbeat: Heartbeat,
+    pub(super) heartbeat: HeartbeatRecord,
     pub(super) timeout: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Heartbeat {
+pub(super) enum HeartbeatRecord {
     Absent,
     Null,
     Unreadable,
     At(Timestamp),
 }
 
-impl Entry<'_> {
+impl LedgerRecord<'_> {
     pub(super) fn issue(&self, rule: IssueRule, message: String) -> Issue {
         Issue::new(rule, self.task_id, &self.path, message)
     }
@@ -106,7 +106,7 @@ impl<'v> Records<'v> {
             issue(IssueRule::UnreadableState, "the dependencies are not a list of texts");
         }
         self.index.insert(task_id, self.rows.len());
-        self.rows.push(Entry {
+        self.rows.push(LedgerRecord {
             path,
             task_id,
             status,
@@ -180,7 +180,7 @@ impl<'v> Records<'v> {
         self.results = Some(done.filter_map(|(_, item)| item["task_id"].as_str()).collect());
     }
 
-    pub(super) fn row(&self, task_id: &str) -> Option<&Entry<'v>> {
+    pub(super) fn row(&self, task_id: &str) -> Option<&LedgerRecord<'v>> {
         self.index.get(task_id).map(|at| &self.rows[*at])
     }
 
@@ -207,12 +207,13 @@ impl<'v> Records<'v> {
     }
 }
 
-fn heartbeat(value: Option<&Value>) -> Heartbeat {
+fn heartbeat(value: Option<&Value>) -> HeartbeatRecord {
     match value {
-        None => Heartbeat::Absent,
-        Some(Value::Null) => Heartbeat::Null,
-        Some(value) => {
-            value.as_str().and_then(Timestamp::parse_utc).map_or(Heartbeat::Unreadable, Heartbeat::At)
-        }
+        None => HeartbeatRecord::Absent,
+        Some(Value::Null) => HeartbeatRecord::Null,
+        Some(value) => value
+            .as_str()
+            .and_then(Timestamp::parse_utc)
+            .map_or(HeartbeatRecord::Unreadable, HeartbeatRecord::At),
     }
 }

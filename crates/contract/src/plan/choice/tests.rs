@@ -11,7 +11,7 @@ fn next_choice(spec: &PlanTask, attempts: &[Attempt]) -> Option<Choice> {
     standing(spec, attempts).choice
 }
 
-fn ended(alternative: Option<u32>, outcome: Outcome) -> Attempt {
+fn ended(alternative: Option<u32>, outcome: AttemptOutcome) -> Attempt {
     Attempt {
         begun: NewAttempt {
             id: Id::from_bits(1),
@@ -39,8 +39,8 @@ fn ended(alternative: Option<u32>, outcome: Outcome) -> Attempt {
     }
 }
 
-fn with_code(code: Code) -> Outcome {
-    Outcome { code: Some(code.as_str().to_owned()), ..Outcome::default() }
+fn with_code(code: Code) -> AttemptOutcome {
+    AttemptOutcome { code: Some(code.as_str().to_owned()), ..AttemptOutcome::default() }
 }
 
 fn failed(alternative: Option<u32>, code: Code) -> Attempt {
@@ -48,12 +48,12 @@ fn failed(alternative: Option<u32>, code: Code) -> Attempt {
 }
 
 fn costing(code: Code, micros: Option<i64>) -> Attempt {
-    ended(None, Outcome { cost: micros.map(MicroUsd), ..with_code(code) })
+    ended(None, AttemptOutcome { cost: micros.map(MicroUsd), ..with_code(code) })
 }
 
 fn limited() -> Attempt {
     let limited = Limited { resource: "claude".to_owned(), until: None, reason: "429".to_owned() };
-    ended(None, Outcome { limited: Some(limited), ..with_code(Code::ModelUnavailable) })
+    ended(None, AttemptOutcome { limited: Some(limited), ..with_code(Code::ModelUnavailable) })
 }
 
 fn spec(retries: u32, triggers: &[FallbackTrigger]) -> PlanTask {
@@ -154,7 +154,7 @@ fn what_all_attempts_spent_counts_against_one_budget() {
         Some(Choice::GiveUp(GivenUp::Spent)),
         "there is no further attempt that the budget could forbid"
     );
-    let free = Outcome { cost_basis: Some(CostBasis::NoModel), ..with_code(Code::Timeout) };
+    let free = AttemptOutcome { cost_basis: Some(CostBasis::NoModel), ..with_code(Code::Timeout) };
     assert_eq!(after(&[ended(None, free)]), Choice::Retry);
 }
 
@@ -162,7 +162,7 @@ fn what_all_attempts_spent_counts_against_one_budget() {
 fn tokens_of_all_attempts_count_too() {
     let mut spec = spec(9, &[]);
     spec.budget.tokens = Some(100);
-    let using = |tokens| ended(None, Outcome { tokens, ..with_code(Code::Timeout) });
+    let using = |tokens| ended(None, AttemptOutcome { tokens, ..with_code(Code::Timeout) });
     assert_eq!(next_choice(&spec, &[using(Some(99))]), Some(Choice::Retry));
     let spent = Overspent::Tokens { spent: 101, max: 100 };
     let given_up = Some(Choice::GiveUp(GivenUp::OverBudget(spent)));

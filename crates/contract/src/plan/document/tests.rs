@@ -2,12 +2,12 @@ use super::*;
 
 fn kind(text: &str, name: Option<&str>) -> &'static str {
     match read(text.as_bytes(), name) {
-        Ok(Document::Value { kind, .. }) => kind.as_str(),
-        Ok(Document::Tasks(_)) => "tasks",
-        Ok(Document::Prompt { is_v1: true, .. }) => "v1",
-        Ok(Document::Prompt { is_v1: false, .. }) => "unstructured",
-        Err(Unreadable { code: Some(code), .. }) => code.as_str(),
-        Err(Unreadable { code: None, .. }) => "unreadable",
+        Ok(PlanDocument::Value { kind, .. }) => kind.as_str(),
+        Ok(PlanDocument::Tasks(_)) => "tasks",
+        Ok(PlanDocument::Prompt { is_v1: true, .. }) => "v1",
+        Ok(PlanDocument::Prompt { is_v1: false, .. }) => "unstructured",
+        Err(DocumentError { code: Some(code), .. }) => code.as_str(),
+        Err(DocumentError { code: None, .. }) => "unreadable",
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 /// Tasks by their index, and an order in which each comes after everything it waits for.
-pub(super) struct Graph {
+pub(super) struct TaskGraph {
     needs: Vec<Vec<usize>>,
     order: Vec<usize>,
     places: Vec<usize>,
@@ -11,7 +11,7 @@ pub(super) struct Graph {
     ancestors: OnceCell<Vec<Tasks>>,
 }
 
-impl Graph {
+impl TaskGraph {
     /// The graph, or one cycle as indexes with the first one repeated at the end.
     pub(super) fn new(needs: Vec<Vec<usize>>) -> Result<Self, Vec<usize>> {
         if let Some(cycle) = cycle(&needs) {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::graph::Graph;
+use super::graph::TaskGraph;
 use crate::domain::plan::Plan;
 use crate::domain::scope::Scope;
 
@@ -16,13 +16,13 @@ pub(super) type Overlaps<'p> = BTreeMap<(usize, usize), (&'p Scope, &'p Scope)>;
 ///
 /// Sorted by path, a path that contains another precedes it with only its own descendants between, so one pass with a
 /// stack finds every pair without comparing them all.
-pub(super) fn overlaps<'p>(plan: &'p Plan, graph: &Graph) -> Overlaps<'p> {
+pub(super) fn overlaps<'p>(plan: &'p Plan, graph: &TaskGraph) -> Overlaps<'p> {
     let tasks = plan.tasks.iter().enumerate();
     let mut writes: Vec<Write<'_>> =
         tasks.flat_map(|(i, task)| task.writes.iter().map(move |scope| Write::new(i, scope))).collect();
     writes.sort_unstable_by(|a, b| (&a.path, a.task).cmp(&(&b.path, b.task)));
     let mut found = Overlaps::new();
-    let mut open = Open { graph, stack: Vec::new(), tasks: BTreeSet::new(), line: BTreeMap::new() };
+    let mut open = OpenWrites { graph, stack: Vec::new(), tasks: BTreeSet::new(), line: BTreeMap::new() };
     for write in &writes {
         open.close_all_but_those_around(write);
         // Of nested paths of one task only the outer one is kept, so the stack is never longer than the plan.
@@ -45,8 +45,8 @@ pub(super) fn overlaps<'p>(plan: &'p Plan, graph: &Graph) -> Overlaps<'p> {
 }
 
 /// The writes that contain the one that is looked at.
-struct Open<'w, 'p> {
-    graph: &'w Graph,
+struct OpenWrites<'w, 'p> {
+    graph: &'w TaskGraph,
     stack: Vec<&'w Write<'p>>,
     tasks: BTreeSet<usize>,
     /// Those whose tasks wait for each other, one after the other, by the place of the task in the order of the plan. In
@@ -54,7 +54,7 @@ struct Open<'w, 'p> {
     line: BTreeMap<usize, usize>,
 }
 
-impl<'w, 'p> Open<'w, 'p> {
+impl<'w, 'p> OpenWrites<'w, 'p> {
     fn close_all_but_those_around(&mut self, write: &Write<'_>) {
         while let Some(outer) = self.stack.pop_if(|outer| !outer.covers(write)) {
             self.tasks.remove(&outer.task);

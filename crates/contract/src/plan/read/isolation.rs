@@ -5,13 +5,13 @@ use crate::finding::Findings;
 use crate::plan::shapes::{RawPlan, RawTask};
 
 /// What the plan says for tasks that do not say it.
-pub(super) struct Defaults {
+pub(super) struct IsolationDefaults {
     isolation: Option<Isolation>,
     setup: Option<Vec<Vec<String>>>,
     ports: Option<u32>,
 }
 
-impl Defaults {
+impl IsolationDefaults {
     pub(super) fn of(plan: &RawPlan, findings: &mut Findings) -> Self {
         let is_isolated = |task: &RawTask| task.isolation.or(plan.isolation) == Some(Isolation::Worktree);
         if !plan.task.iter().any(is_isolated) {

@@ -6,11 +6,11 @@ use crate::finding::Findings;
 use crate::plan::shapes::{RawPlan, RawTask};
 
 /// What the plan says for tasks that do not say it.
-pub(super) struct Defaults {
+pub(super) struct NetworkDefaults {
     allow: Option<Vec<String>>,
 }
 
-impl Defaults {
+impl NetworkDefaults {
     pub(super) fn of(plan: &RawPlan, findings: &mut Findings) -> Self {
         let mut uses = plan.task.iter().map(|task| task.network.or(plan.network));
         let is_used = uses.any(|network| network == Some(NetworkUse::Restricted));

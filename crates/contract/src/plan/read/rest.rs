@@ -46,14 +46,14 @@ fn sound_part(value: &Value, findings: &Findings) -> Option<Sound> {
     }
     for finding in findings.iter().filter(|finding| finding.rule != "secret") {
         match place(&finding.path) {
-            Place::Task(index, field) if index < count => {
+            FieldLocation::Task(index, field) if index < count => {
                 let Value::Object(task) = &mut plan["task"][index] else { continue };
                 is_ordered &= field != "depends_on";
                 remove(task, field);
             }
-            Place::Task(..) => return None,
-            Place::Field("task") => return None,
-            Place::Field(name) => drop(plan.remove(name)),
+            FieldLocation::Task(..) => return None,
+            FieldLocation::Field("task") => return None,
+            FieldLocation::Field(name) => drop(plan.remove(name)),
         }
     }
     plan.entry("objective").or_insert_with(|| json!(""));
@@ -85,23 +85,23 @@ fn remove(task: &mut Map<String, Value>, field: &str) {
     }
 }
 
-enum Place<'p> {
+enum FieldLocation<'p> {
     Task(usize, &'p str),
     Field(&'p str),
 }
 
 /// The field of the plan or of one of its tasks that a path belongs to.
-fn place(path: &str) -> Place<'_> {
+fn place(path: &str) -> FieldLocation<'_> {
     let field = |rest: &'_ str| rest.find(['.', '[']).unwrap_or(rest.len());
     let inside = path.strip_prefix("$.task[").and_then(|rest| rest.split_once(']'));
     match inside.and_then(|(index, rest)| Some((index.parse().ok()?, rest))) {
         Some((index, rest)) => {
             let rest = rest.strip_prefix('.').unwrap_or_default();
-            Place::Task(index, &rest[..field(rest)])
+            FieldLocation::Task(index, &rest[..field(rest)])
         }
         None => {
             let rest = path.strip_prefix("$.").unwrap_or_default();
-            Place::Field(&rest[..field(rest)])
+            FieldLocation::Field(&rest[..field(rest)])
         }
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::domain::confinement::{GitUse, NetworkUse};
-use crate::plan::document::{self, Document};
+use crate::plan::document::{self, PlanDocument};
 use crate::plan::{CommandUse, PromptUse};
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn known() -> [KnownExecutor; 2] {
 
 fn read_plan(bytes: &[u8]) -> Result<Plan, Findings> {
     match document::read(bytes, None).map_err(|unreadable| unreadable.findings)? {
-        Document::Value { value, .. } => from_value(&value, &known()),
+        PlanDocument::Value { value, .. } => from_value(&value, &known()),
         other => panic!("no plan: {other:?}"),
     }
 }
@@ -215,7 +215,7 @@ fn the_kind_of_a_document_is_detected_from_its_fields() {
 proptest! {
     #[test]
     fn reading_never_panics(bytes: Vec<u8>) {
-        if let Ok(Document::Value { value, .. }) = document::read(&bytes, None) {
+        if let Ok(PlanDocument::Value { value, .. }) = document::read(&bytes, None) {
             from_value(&value, &known()).ok();
         }
     }

@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::domain::attempt::{AttemptState, NewAttempt, Outcome};
+use crate::domain::attempt::{AttemptOutcome, AttemptState, NewAttempt};
 use crate::domain::executor::ExecutorName;
 use crate::domain::id::Id;
 use crate::domain::plan::Alternative;
@@ -52,7 +52,7 @@ fn failed(model: &str, code: Code) -> Attempt {
         state: AttemptState::Failed,
         started_at: Timestamp::from_millis(0),
         ended_at: Some(Timestamp::from_millis(1)),
-        outcome: Some(Outcome { code: Some(code.as_str().to_owned()), ..Outcome::default() }),
+        outcome: Some(AttemptOutcome { code: Some(code.as_str().to_owned()), ..AttemptOutcome::default() }),
         rollback: None,
     }
 }

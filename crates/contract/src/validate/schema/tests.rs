@@ -11,11 +11,11 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, Value, json};
 
 use super::of;
-use crate::conformance::{File, cases};
+use crate::conformance::{VectorFile, cases};
 use crate::domain::executor::ExecutorName;
 use crate::json::strict;
 use crate::plan::{CommandUse, KnownExecutor, PromptUse};
-use crate::validate::{Kind, Options, validate};
+use crate::validate::{Kind, ValidateOptions, validate};
 
 fn vectors() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors")
@@ -37,7 +37,7 @@ fn documents() -> BTreeMap<Kind, Vec<Value>> {
     for path in files_below(&vectors()) {
         let bytes = std::fs::read(&path).unwrap();
         let relative = path.strip_prefix(vectors()).unwrap().to_str().unwrap().to_owned();
-        for case in cases(&File { path: &relative, bytes: &bytes }) {
+        for case in cases(&VectorFile { path: &relative, bytes: &bytes }) {
             let folder = path.parent().unwrap();
             let needed: Vec<Vec<u8>> =
                 case.needs.iter().map(|name| std::fs::read(folder.join(name)).unwrap()).collect();
@@ -101,7 +101,11 @@ fn judged(kind: Kind, document: &Value, strict: bool) -> crate::verdict::Verdict
             command: CommandUse::Required,
         },
     ];
-    validate(Some(kind), text.as_bytes(), &Options { strict, executors: &executors, ..Options::default() })
+    validate(
+        Some(kind),
+        text.as_bytes(),
+        &ValidateOptions { strict, executors: &executors, ..ValidateOptions::default() },
+    )
 }
 
 /// Disagreements of the schema and the code about a document, except by a listed rule.

@@ -5,7 +5,7 @@ use contract::domain::limits;
 use contract::domain::reason::Reason;
 use contract::domain::scope::Scope;
 use ops::Result;
-use ops::run::journal::{Entry, Wants};
+use ops::run::journal::{JournalEntry, Wants};
 use serde_json::json;
 
 use super::{Unmerged, bring_again, end_conflict_tasks, note_worktree, worktree_note};
@@ -16,11 +16,11 @@ use crate::dispatcher::task_work::TaskWork;
 use crate::dispatcher::waiting::{look_at_holder, refusal};
 use crate::executor::Stopped;
 use crate::launcher::with_causes;
-use crate::observer::Progress;
+use crate::observer::TaskProgress;
 use crate::pipeline::Mark;
-use crate::pipeline::l7_delegate::Claim;
-use crate::pipeline::l8_verify::Verdict;
-use crate::worktree::{Candidate, Landing};
+use crate::pipeline::l7_delegate::ExecutorClaim;
+use crate::pipeline::l8_verify::AttemptVerdict;
+use crate::worktree::{Landing, MergeCandidate};
 
 /// Whether an attempt can be concluded: its work needs the locks on what its merge changes. One that has to wait for
 /// them stays live.
@@ -30,13 +30,14 @@ pub(in crate::dispatcher) fn may_land(
     live: &mut Live,
 ) -> Result<bool> {
     let returned = live.phase.returned();
-    let is_successful = returned.claim == Claim::Success && returned.seen.iter().all(|check| check.passed);
+    let is_successful =
+        returned.claim == ExecutorClaim::Success && returned.seen.iter().all(|check| check.passed);
     let wants = landing_wants(engine, work);
     if !is_successful || work.grant.is_some() || wants.scopes.is_empty() {
         return Ok(true);
     }
     let mark = engine.pipeline.mark();
-    engine.note(Entry::Hold { task_id: work.task.id.clone(), wants });
+    engine.note(JournalEntry::Hold { task_id: work.task.id.clone(), wants });
     let mut obstacle = match engine.try_commit(mark)? {
         Committed::All(token) => {
             work.grant = work.grant.or(token);
@@ -64,7 +65,7 @@ pub(in crate::dispatcher) fn may_land(
     }
     if is_first {
         let awaited = obstacle.awaited();
-        engine.observer.report(Progress::Waiting { task: work.name(), awaited: &awaited });
+        engine.observer.report(TaskProgress::Waiting { task: work.name(), awaited: &awaited });
     }
     let due_ms = now_ms.saturating_add(millis(limits::HINDRANCE_POLL));
     live.phase.returned_mut().step = ReturnStep::Landing { due_ms };
@@ -156,7 +157,7 @@ pub(crate) fn land(
 }
 
 /// The task holds the locks on what its merge changed before the workspace moved on.
-fn refuse_other_paths(work: &mut TaskWork, before: &Candidate) {
+fn refuse_other_paths(work: &mut TaskWork, before: &MergeCandidate) {
     let Some(isolated) = work.clone.as_mut() else { return };
     let paths = isolated.candidate.iter().flat_map(|candidate| &candidate.paths);
     if let Some(path) = paths.into_iter().find(|path| !before.paths.contains(path)) {
@@ -170,14 +171,14 @@ pub(in crate::dispatcher) fn land_judged(
     engine: &mut EngineRun<'_>,
     work: &mut TaskWork,
     live: &Live,
-    verdict: &Verdict,
+    verdict: &AttemptVerdict,
     mark: &mut Mark,
 ) -> Result<MergeEnd> {
     match verdict {
-        Verdict::Done { .. } | Verdict::Withheld { .. } if work.is_isolated() => {
+        AttemptVerdict::Done { .. } | AttemptVerdict::Withheld { .. } if work.is_isolated() => {
             land(engine, work, &live.start.attempt.id, mark)
         }
-        Verdict::Done { .. } | Verdict::Withheld { .. } | Verdict::Failed { .. } => {
+        AttemptVerdict::Done { .. } | AttemptVerdict::Withheld { .. } | AttemptVerdict::Failed { .. } => {
             Ok(MergeEnd::Ended { withheld: None })
         }
     }
@@ -190,12 +191,12 @@ pub(crate) fn merged_before(work: &TaskWork) -> Option<String> {
 }
 
 /// That the merge begins, refused where the task was canceled or lost its locks.
-fn note_landing(engine: &mut EngineRun<'_>, work: &TaskWork, candidate: &Candidate) {
+fn note_landing(engine: &mut EngineRun<'_>, work: &TaskWork, candidate: &MergeCandidate) {
     let payload = json!({
         "onto": candidate.onto, "result": candidate.result, "merged": candidate.merged,
     });
     let note = worktree_note(engine, work, "writ.worktree.landing", "Merges into the workspace", payload);
-    engine.note(Entry::Land {
+    engine.note(JournalEntry::Land {
         task_id: work.task.id.clone(),
         from: work.task.status,
         token: work.grant,
@@ -203,7 +204,7 @@ fn note_landing(engine: &mut EngineRun<'_>, work: &TaskWork, candidate: &Candida
     });
 }
 
-fn note_landed(engine: &mut EngineRun<'_>, work: &TaskWork, candidate: &Candidate) {
+fn note_landed(engine: &mut EngineRun<'_>, work: &TaskWork, candidate: &MergeCandidate) {
     let paths: Vec<&String> = candidate.paths.iter().take(limits::CONFLICT_PATHS_MAX).collect();
     let payload = json!({
         "onto": candidate.onto, "result": candidate.result, "merged": candidate.merged,

@@ -11,9 +11,9 @@ use crate::dispatcher::live::{Live, ReturnStep};
 use crate::dispatcher::processes::RunningProcess;
 use crate::dispatcher::task_work::TaskWork;
 use crate::dispatcher::{check_location, isolated, millis, pins};
-use crate::observer::Progress;
+use crate::observer::TaskProgress;
 use crate::supervisor::Marker;
-use crate::verify::{self, Prepared, Recorder, Watched, prepare};
+use crate::verify::{self, CheckOutput, PreparedCheck, Recorder, prepare};
 
 /// Looks at the workspace and runs the first check.
 pub(super) fn begin(engine: &EngineRun<'_>, work: &TaskWork, live: &mut Live) -> AttemptStep {
@@ -65,16 +65,16 @@ fn start(
     let deadline_ms = engine.now_ms().saturating_add(millis(limits::CHECK_TIMEOUT));
     if live.parkings == 0 {
         let command = &check.command.join(" ");
-        engine.observer.report(Progress::Checking { task: work.name(), command });
+        engine.observer.report(TaskProgress::Checking { task: work.name(), command });
     }
     let attempt = live.start.attempt.id.clone();
     let marker = Marker { attempt, owner: engine.settings.launcher.identity() };
     let prepared = prepare(check, &check_location(engine, work), marker, &recorder);
-    let Prepared { spec, mut hidden, ran, problem } = prepared;
+    let PreparedCheck { spec, mut hidden, ran, problem } = prepared;
     // What the executor was given may be in files that a check prints.
     hidden.add_all(&live.start.hidden);
     let is_impossible = problem.is_some();
-    let mut watched = Box::new(Watched::new(&hidden, ran));
+    let mut watched = Box::new(CheckOutput::new(&hidden, ran));
     watched.problem = problem;
     let process = RunningProcess { number, deadline_ms };
     live.phase.returned_mut().step = ReturnStep::Checking { process, index, watched, recorder };

@@ -13,7 +13,7 @@ use contract::domain::rollback::Trigger;
 use contract::domain::status::Status;
 use contract::plan::choice::{Choice, GivenUp};
 use ops::Result;
-use ops::run::journal::{Entry, Note};
+use ops::run::journal::{JournalEntry, JournalNote};
 use serde_json::json;
 
 use super::AttemptStep;
@@ -30,9 +30,9 @@ use crate::dispatcher::start::delegate;
 use crate::dispatcher::task_work::TaskWork;
 use crate::dispatcher::{aborts, claims, layers, millis, progress, rollback, watching};
 use crate::executor::Stopped;
-use crate::observer::Progress;
-use crate::pipeline::l7_delegate::Claim;
-use crate::pipeline::l8_verify::Verdict;
+use crate::observer::TaskProgress;
+use crate::pipeline::l7_delegate::ExecutorClaim;
+use crate::pipeline::l8_verify::AttemptVerdict;
 use crate::pipeline::layer::Judgment;
 use crate::pipeline::{LayerResult, Mark};
 use crate::scheduler::wait_after;
@@ -103,7 +103,7 @@ fn conclude_judged(
     let outcome = outcome_of(live, state_of(&verdict), conclusion, engine.now_ms());
     let choice = choice_after(work, live, &verdict, &outcome, delegated);
     let mut rolled = None;
-    if matches!(verdict, Verdict::Failed(_)) && rollback::is_possible(engine, work, live)? {
+    if matches!(verdict, AttemptVerdict::Failed(_)) && rollback::is_possible(engine, work, live)? {
         let is_aborted = choice == Some(Choice::GiveUp(GivenUp::Critical));
         let trigger = if is_aborted { Trigger::TaskAborted } else { Trigger::TaskFailed };
         match rollback::roll_back(engine, work, mark, trigger, None)? {
@@ -170,18 +170,18 @@ fn conclude_unwritten(
 fn note_return(engine: &mut EngineRun<'_>, work: &TaskWork, live: &Live) {
     let returned = live.phase.returned();
     let (kind, status, payload) = match &returned.claim {
-        Claim::Success => {
+        ExecutorClaim::Success => {
             let summary = &returned.reported.summary;
             (Type::Result, "success", json!({"claim": "success", "summary": summary}))
         }
-        Claim::Failure { code, message } => {
+        ExecutorClaim::Failure { code, message } => {
             (Type::Error, "failure", json!({"code": code, "message": message, "retryable": false}))
         }
     };
     let (to, intent) = (delegate(&live.start.attempt), engine.intent());
     let delegation = Delegation { to: to.clone(), intent: intent.clone(), status: status.to_owned() };
     engine.pipeline.delegations.push(delegation);
-    engine.note(Entry::Envelope(Note {
+    engine.note(JournalEntry::Envelope(JournalNote {
         kind,
         from: Some(to),
         to: "service.writ".to_owned(),
@@ -197,7 +197,7 @@ fn follow_verdict(
     engine: &mut EngineRun<'_>,
     work: &mut TaskWork,
     live: &Live,
-    verdict: &Verdict,
+    verdict: &AttemptVerdict,
 ) -> AttemptStep {
     if work.task.status.is_terminal() {
         forget(engine, work);
@@ -209,10 +209,10 @@ fn follow_verdict(
     }
     let wait = wait_after(work.spec(), &work.attempts);
     let reason = match verdict {
-        Verdict::Failed(reason) => reason.text.as_str(),
-        Verdict::Done { .. } | Verdict::Withheld { .. } => "",
+        AttemptVerdict::Failed(reason) => reason.text.as_str(),
+        AttemptVerdict::Done { .. } | AttemptVerdict::Withheld { .. } => "",
     };
-    let retrying = Progress::Retrying { task: work.name(), reason, wait, cost: work.cost() };
+    let retrying = TaskProgress::Retrying { task: work.name(), reason, wait, cost: work.cost() };
     engine.observer.report(retrying);
     AttemptStep::Ended { not_before_ms: Some(engine.now_ms().saturating_add(millis(wait))) }
 }
@@ -284,7 +284,7 @@ fn stopped_reason(
 
 pub(in crate::dispatcher) fn report_end(engine: &mut EngineRun<'_>, work: &TaskWork, took: Duration) {
     let reason = work.task.blocked_reason.as_ref().map(ToString::to_string);
-    engine.observer.report(Progress::Ended {
+    engine.observer.report(TaskProgress::Ended {
         task: work.name(),
         status: work.task.status,
         evidence: work.task.evidence,

@@ -3,29 +3,29 @@
 use std::collections::BTreeMap;
 
 use contract::aop::Code;
-use contract::domain::attempt::{Attempt, AttemptState, Outcome};
+use contract::domain::attempt::{Attempt, AttemptOutcome, AttemptState};
 use contract::domain::crew::budget::Delegated;
 use contract::domain::reason::{Reason, ReasonRule};
 use contract::domain::report::{CheckpointSeen, FinalSignal};
 use contract::domain::status::Status;
 use contract::plan::choice::{Choice, GivenUp, standing};
-use ops::run::journal::Entry;
+use ops::run::journal::JournalEntry;
 
 use crate::dispatcher::live::{AttemptReturn, Live};
 use crate::dispatcher::rollback::Rolled;
 use crate::dispatcher::task_work::TaskWork;
 use crate::executor::Stopped;
-use crate::pipeline::l8_verify::Verdict;
+use crate::pipeline::l8_verify::AttemptVerdict;
 
 /// What follows an attempt that has failed. `None` for one that has not.
 pub(super) fn choice_after(
     work: &TaskWork,
     live: &Live,
-    verdict: &Verdict,
-    outcome: &Outcome,
+    verdict: &AttemptVerdict,
+    outcome: &AttemptOutcome,
     delegated: Delegated,
 ) -> Option<Choice> {
-    if !matches!(verdict, Verdict::Failed(_)) {
+    if !matches!(verdict, AttemptVerdict::Failed(_)) {
         return None;
     }
     let mut attempts = work.attempts.clone();
@@ -43,7 +43,12 @@ pub(super) fn choice_after(
 }
 
 /// How an attempt ended, and what was observed.
-pub(super) fn outcome_of(live: &Live, state: AttemptState, conclusion: Conclusion, now_ms: i64) -> Outcome {
+pub(super) fn outcome_of(
+    live: &Live,
+    state: AttemptState,
+    conclusion: Conclusion,
+    now_ms: i64,
+) -> AttemptOutcome {
     let returned = live.phase.returned();
     let (stdout_digest, stderr_digest) = returned.digests.clone().unzip();
     let Conclusion { code, rule, message, signal, checkpoints } = conclusion;
@@ -51,7 +56,7 @@ pub(super) fn outcome_of(live: &Live, state: AttemptState, conclusion: Conclusio
     if let (Some(report), AttemptState::Failed) = (&mut report, state) {
         report.overturn(&message);
     }
-    Outcome {
+    AttemptOutcome {
         exit_code: returned.ended.exit_code,
         signal: returned.ended.signal,
         code,
@@ -101,16 +106,20 @@ pub(super) struct Conclusion {
 }
 
 impl Conclusion {
-    pub(super) fn of(verdict: &Verdict, returned: &AttemptReturn, checkpoints: Vec<CheckpointSeen>) -> Self {
+    pub(super) fn of(
+        verdict: &AttemptVerdict,
+        returned: &AttemptReturn,
+        checkpoints: Vec<CheckpointSeen>,
+    ) -> Self {
         match verdict {
-            Verdict::Done { .. } | Verdict::Withheld { .. } => Self {
+            AttemptVerdict::Done { .. } | AttemptVerdict::Withheld { .. } => Self {
                 code: None,
                 rule: None,
                 message: returned.reported.summary.clone().unwrap_or_default(),
                 signal: returned.is_partial().then_some(FinalSignal::PartialSuccess),
                 checkpoints,
             },
-            Verdict::Failed(reason) => {
+            AttemptVerdict::Failed(reason) => {
                 let is_aborted = verdict.is_aborted() || returned.claims.is_aborted();
                 let signal = is_aborted.then_some(FinalSignal::Aborted);
                 Self { signal, checkpoints, ..Self::of_reason(reason, reason.text.clone()) }
@@ -152,7 +161,7 @@ pub(super) fn rule_of(why: Stopped) -> ReasonRule {
 
 /// A verdict, and what decides what becomes of the task.
 pub(super) struct Concluded<'v> {
-    pub(super) verdict: &'v Verdict,
+    pub(super) verdict: &'v AttemptVerdict,
     pub(super) choice: Option<&'v Choice>,
     pub(super) rolled: Option<Rolled>,
     /// Why its work is not in the workspace.
@@ -160,7 +169,7 @@ pub(super) struct Concluded<'v> {
 }
 
 /// The entries that move a task after a verdict.
-pub(super) fn moves_after(work: &TaskWork, concluded: Concluded<'_>) -> Vec<Entry> {
+pub(super) fn moves_after(work: &TaskWork, concluded: Concluded<'_>) -> Vec<JournalEntry> {
     let Concluded { verdict, choice, rolled, unmerged } = concluded;
     let mut reason = final_reason(verdict, choice);
     if let Some(rolled) = &rolled {
@@ -171,33 +180,34 @@ pub(super) fn moves_after(work: &TaskWork, concluded: Concluded<'_>) -> Vec<Entr
     let goes_on = matches!(choice, Some(Choice::Retry | Choice::Alternative(_)));
     let goes_on = goes_on && is_clean && !verdict.is_aborted();
     let is_aborted = choice == Some(&Choice::GiveUp(GivenUp::Critical));
-    let mut entries: Vec<Entry> = rolled.and_then(|rolled| rolled.entry).into_iter().collect();
-    let finish = |verified, withheld| Entry::Finish { task_id: work.task.id.clone(), verified, withheld };
+    let mut entries: Vec<JournalEntry> = rolled.and_then(|rolled| rolled.entry).into_iter().collect();
+    let finish =
+        |verified, withheld| JournalEntry::Finish { task_id: work.task.id.clone(), verified, withheld };
     match (verdict, unmerged) {
-        (Verdict::Done { .. } | Verdict::Withheld { .. }, Some(unmerged)) => {
+        (AttemptVerdict::Done { .. } | AttemptVerdict::Withheld { .. }, Some(unmerged)) => {
             entries.push(work.move_to(Status::Blocked, Some(unmerged)));
         }
-        (Verdict::Done { verified }, None) => entries.push(finish(*verified, None)),
-        (Verdict::Withheld { checked, reason }, None) => {
+        (AttemptVerdict::Done { verified }, None) => entries.push(finish(*verified, None)),
+        (AttemptVerdict::Withheld { checked, reason }, None) => {
             entries.push(finish(*checked, Some(reason.as_str().into())));
         }
-        (Verdict::Failed(_), _) if goes_on => {
+        (AttemptVerdict::Failed(_), _) if goes_on => {
             entries.push(work.move_to(Status::Blocked, Some(reason)));
             entries.push(work.move_to(Status::Todo, None));
         }
-        (Verdict::Failed(_), _) if is_aborted => {
+        (AttemptVerdict::Failed(_), _) if is_aborted => {
             entries.push(work.move_to(Status::Canceled, Some(reason)));
         }
-        (Verdict::Failed(_), _) => entries.push(work.move_to(Status::Failed, Some(reason))),
+        (AttemptVerdict::Failed(_), _) => entries.push(work.move_to(Status::Failed, Some(reason))),
     }
     entries
 }
 
 /// Why a task is not done, and why it is not tried again.
-fn final_reason(verdict: &Verdict, choice: Option<&Choice>) -> Reason {
+fn final_reason(verdict: &AttemptVerdict, choice: Option<&Choice>) -> Reason {
     let last = match verdict {
-        Verdict::Failed(reason) => reason.clone(),
-        Verdict::Done { .. } | Verdict::Withheld { .. } => Reason::new(verdict.told()),
+        AttemptVerdict::Failed(reason) => reason.clone(),
+        AttemptVerdict::Done { .. } | AttemptVerdict::Withheld { .. } => Reason::new(verdict.told()),
     };
     let choice = choice.filter(|_| !verdict.is_aborted());
     let Some(Choice::GiveUp(given_up)) = choice else { return last };
@@ -210,10 +220,10 @@ fn final_reason(verdict: &Verdict, choice: Option<&Choice>) -> Reason {
     }
 }
 
-pub(super) fn state_of(verdict: &Verdict) -> AttemptState {
+pub(super) fn state_of(verdict: &AttemptVerdict) -> AttemptState {
     match verdict {
-        Verdict::Done { .. } | Verdict::Withheld { .. } => AttemptState::Succeeded,
-        Verdict::Failed(_) => AttemptState::Failed,
+        AttemptVerdict::Done { .. } | AttemptVerdict::Withheld { .. } => AttemptState::Succeeded,
+        AttemptVerdict::Failed(_) => AttemptState::Failed,
     }
 }
 
@@ -251,7 +261,7 @@ pub(super) fn stopped_end(why: Stopped, is_unstarted: bool) -> StoppedEnd {
 
 impl StoppedEnd {
     /// The entries that move its task. One that another process has moved stays where it is.
-    pub(super) fn moves(&self, work: &TaskWork, reason: &Reason) -> Vec<Entry> {
+    pub(super) fn moves(&self, work: &TaskWork, reason: &Reason) -> Vec<JournalEntry> {
         if work.task.status != Status::InProgress {
             return Vec::new();
         }
@@ -263,8 +273,13 @@ impl StoppedEnd {
     }
 }
 
-pub(super) fn end_of(live: &Live, state: AttemptState, outcome: Outcome, token: Option<i64>) -> Entry {
+pub(super) fn end_of(
+    live: &Live,
+    state: AttemptState,
+    outcome: AttemptOutcome,
+    token: Option<i64>,
+) -> JournalEntry {
     let attempt = &live.start.attempt;
     let (task_id, attempt_id) = (attempt.task_id.clone(), attempt.id.clone());
-    Entry::EndAttempt { task_id, attempt_id, state, outcome: Box::new(outcome), token }
+    JournalEntry::EndAttempt { task_id, attempt_id, state, outcome: Box::new(outcome), token }
 }

@@ -3,7 +3,7 @@
 use contract::aop::event::Body;
 use contract::domain::time::human_duration;
 use ops::Result;
-use ops::run::journal::{Entry, Note};
+use ops::run::journal::{JournalEntry, JournalNote};
 use serde_json::json;
 
 use super::AttemptStep;
@@ -13,17 +13,17 @@ use crate::dispatcher::live::{AttemptPhase, ExecutorRun, Live, Overdue, ReturnSt
 use crate::dispatcher::task_work::{TaskPhase, TaskWork};
 use crate::executor::{Sign, Stdout, progress_of, sign_of, without_effect};
 use crate::launcher::Shortage;
-use crate::observer::{Observer, Progress};
+use crate::observer::{Observer, TaskProgress};
 use crate::sandbox::Network;
-use crate::supervisor::logs::Stream;
-use crate::supervisor::{Exit, Report};
+use crate::supervisor::logs::LogStream;
+use crate::supervisor::{ChildReport, ProcessExit};
 
 impl Dispatcher<'_> {
     /// Takes a report of a process. One of a process that no attempt waits for is ignored.
-    pub(in crate::dispatcher) fn take_report(&mut self, process: u64, report: Report) -> Result<()> {
+    pub(in crate::dispatcher) fn take_report(&mut self, process: u64, report: ChildReport) -> Result<()> {
         let is_its = |live: &Live| live.process() == Some(process);
         let Some(&task) = self.tasks.live_where(is_its).first() else { return Ok(()) };
-        if !matches!(report, Report::Fault(_)) {
+        if !matches!(report, ChildReport::Fault(_)) {
             self.starving = None;
         }
         let (engine, work) = (&mut self.engine, &mut self.tasks[task]);
@@ -65,7 +65,7 @@ impl Dispatcher<'_> {
                 let mark = engine.pipeline.mark();
                 engine.note(tardiness(work, number, intent, &told));
                 engine.commit_unless_moved(mark)?;
-                engine.observer.report(Progress::Warned { task: work.name(), told: &told });
+                engine.observer.report(TaskProgress::Warned { task: work.name(), told: &told });
             }
         }
         Ok(())
@@ -73,18 +73,18 @@ impl Dispatcher<'_> {
 }
 
 /// The journal entry of a task that is late or silent and goes on.
-fn tardiness(work: &TaskWork, attempt: i64, intent: &str, told: &str) -> Entry {
+fn tardiness(work: &TaskWork, attempt: i64, intent: &str, told: &str) -> JournalEntry {
     let (message, payload) = (format!("{} {told}", work.name()), json!({"told": told, "attempt": attempt}));
-    Entry::Envelope(Note::event(intent, &message, payload, Some(&work.task.id)))
+    JournalEntry::Envelope(JournalNote::event(intent, &message, payload, Some(&work.task.id)))
 }
 
 fn take(
     engine: &mut EngineRun<'_>,
     work: &mut TaskWork,
     live: &mut Live,
-    report: Report,
+    report: ChildReport,
 ) -> Result<AttemptStep> {
-    if let Report::Fault(fault) = &report
+    if let ChildReport::Fault(fault) = &report
         && let Some(shortage) = Shortage::of(fault.errno)
         && live.stopped.is_none()
     {
@@ -114,10 +114,10 @@ fn take(
     }
 }
 
-fn printed(report: &Report) -> Option<(Stream, &[u8])> {
+fn printed(report: &ChildReport) -> Option<(LogStream, &[u8])> {
     match report {
-        Report::Stdout(bytes) => Some((Stream::Stdout, bytes)),
-        Report::Stderr(bytes) => Some((Stream::Stderr, bytes)),
+        ChildReport::Stdout(bytes) => Some((LogStream::Stdout, bytes)),
+        ChildReport::Stderr(bytes) => Some((LogStream::Stderr, bytes)),
         _ => None,
     }
 }
@@ -126,12 +126,12 @@ fn take_of_executor(
     engine: &mut EngineRun<'_>,
     work: &mut TaskWork,
     live: &mut Live,
-    report: Report,
+    report: ChildReport,
 ) -> Result<AttemptStep> {
     let AttemptPhase::Working(executor) = &mut live.phase else { return Ok(AttemptStep::Wait) };
     let ended = &mut executor.ended;
     match report {
-        Report::Started { in_force, .. } => {
+        ChildReport::Started { in_force, .. } => {
             executor.denials.watch_network(match &in_force {
                 proxied if proxied.is_proxied() => Network::Proxied,
                 closed if closed.is_closed() => Network::Closed,
@@ -140,27 +140,27 @@ fn take_of_executor(
             ended.in_force = Some(in_force);
             live.parkings = 0;
         }
-        Report::Stdout(bytes) => take_stdout(engine, work, live, &bytes)?,
-        Report::Stderr(bytes) => {
+        ChildReport::Stdout(bytes) => take_stdout(engine, work, live, &bytes)?,
+        ChildReport::Stderr(bytes) => {
             executor.denials.push(&bytes);
             executor.reader.error_output(&bytes);
-            let text = keep(executor, Stream::Stderr, &bytes);
+            let text = keep(executor, LogStream::Stderr, &bytes);
             show_line(engine.observer, work.name(), &text);
         }
-        Report::Visited(visit) => ended.note_visit(&visit, &live.start.hidden),
-        Report::Exceeded(what) => ended.exceeded = Some(what),
-        Report::Exited(Exit::Code(code)) => ended.exit_code = Some(code),
-        Report::Exited(Exit::Signal(signal)) => ended.signal = Some(signal),
-        Report::Gone(gone) => {
+        ChildReport::Visited(visit) => ended.note_visit(&visit, &live.start.hidden),
+        ChildReport::Exceeded(what) => ended.exceeded = Some(what),
+        ChildReport::Exited(ProcessExit::Code(code)) => ended.exit_code = Some(code),
+        ChildReport::Exited(ProcessExit::Signal(signal)) => ended.signal = Some(signal),
+        ChildReport::Gone(gone) => {
             (ended.leftovers_killed, ended.survivors) = (gone.killed, gone.survivors);
             return Ok(AttemptStep::Return);
         }
-        Report::Fault(fault) => {
+        ChildReport::Fault(fault) => {
             ended.is_missing = fault.is_missing_program();
             ended.fault = Some(fault.message);
             return Ok(AttemptStep::Return);
         }
-        Report::Lost(lost) => {
+        ChildReport::Lost(lost) => {
             ended.leftovers_killed = u32::try_from(lost.reaped.ended).unwrap_or(u32::MAX);
             ended.survivors = u32::try_from(lost.reaped.survivors).unwrap_or(u32::MAX);
             ended.fault = Some(format!("its supervisor was lost: {}", lost.message));
@@ -173,7 +173,7 @@ fn take_of_executor(
 fn take_stdout(engine: &mut EngineRun<'_>, work: &mut TaskWork, live: &mut Live, bytes: &[u8]) -> Result<()> {
     let AttemptPhase::Working(executor) = &mut live.phase else { return Ok(()) };
     executor.denials.push(bytes);
-    let text = keep(executor, Stream::Stdout, bytes);
+    let text = keep(executor, LogStream::Stdout, bytes);
     let mut events = Vec::new();
     executor.lines.push(bytes, |line| events.extend(executor.reader.line(line)));
     let hidden = &live.start.hidden;
@@ -187,7 +187,7 @@ fn take_stdout(engine: &mut EngineRun<'_>, work: &mut TaskWork, live: &mut Live,
     warn(engine.observer, work.name(), live, &events);
     for sign in signs {
         let (percentage, message) = (sign.percentage, &sign.told());
-        engine.observer.report(Progress::Update { task: work.name(), percentage, message });
+        engine.observer.report(TaskProgress::Update { task: work.name(), percentage, message });
     }
     if shows_text {
         show_line(engine.observer, work.name(), &text);
@@ -203,7 +203,7 @@ pub(super) fn warn(observer: &mut dyn Observer, task: &str, live: &mut Live, eve
         if live.warnings.contains(&warning) {
             continue;
         }
-        observer.report(Progress::Warned { task, told: &warning.text });
+        observer.report(TaskProgress::Warned { task, told: &warning.text });
         live.warnings.push(warning);
     }
 }
@@ -240,7 +240,7 @@ fn name_session(engine: &mut EngineRun<'_>, live: &mut Live, agent_session: Stri
         return Ok(());
     }
     attempt.agent_session = Some(agent_session.clone());
-    let entry = [Entry::NameSession { attempt_id: attempt.id.clone(), agent_session }];
+    let entry = [JournalEntry::NameSession { attempt_id: attempt.id.clone(), agent_session }];
     engine.patiently(|engine| {
         let id = &engine.run.asked.id;
         ops::run::journal::write(engine.cx, &engine.caller, id, &engine.owner, &entry)
@@ -249,13 +249,13 @@ fn name_session(engine: &mut EngineRun<'_>, live: &mut Live, agent_session: Stri
 }
 
 /// Stores what was printed. Returns it without its secrets; without a log there is nothing to show.
-fn keep(executor: &mut ExecutorRun, stream: Stream, bytes: &[u8]) -> String {
+fn keep(executor: &mut ExecutorRun, stream: LogStream, bytes: &[u8]) -> String {
     executor.log.as_mut().map(|log| log.write(stream, bytes)).unwrap_or_default()
 }
 
 /// Shows the last line of some output as progress.
 fn show_line(observer: &mut dyn Observer, task: &str, text: &str) {
     if let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) {
-        observer.report(Progress::Update { task, percentage: None, message: line.trim() });
+        observer.report(TaskProgress::Update { task, percentage: None, message: line.trim() });
     }
 }

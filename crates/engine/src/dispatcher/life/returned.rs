@@ -8,8 +8,8 @@ use crate::dispatcher::leftovers::Leftover;
 use crate::dispatcher::live::{AttemptPhase, AttemptReturn, AttemptStart, Live, ReturnStep};
 use crate::dispatcher::task_work::TaskWork;
 use crate::dispatcher::{advice, calls, claims, confined, cost, inputs, isolated, limited, pins, watching};
-use crate::executor::{Ended, Returned, forced_failure, with_denial};
-use crate::pipeline::l7_delegate::Claim;
+use crate::executor::{ChildEnd, Returned, forced_failure, with_denial};
+use crate::pipeline::l7_delegate::ExecutorClaim;
 use crate::sandbox::leave_repository;
 use crate::supervisor::logs::LogWriter;
 
@@ -28,7 +28,7 @@ pub(super) fn returned(
     // Before the checks: what they leave behind is not the task's.
     claims::look_at_files(engine, work, start, &mut returned.claims);
     returned.outside = watching::end(engine, work, start.held_to(&returned.ended), stopped)?;
-    let succeeded = returned.claim == Claim::Success;
+    let succeeded = returned.claim == ExecutorClaim::Success;
     if succeeded && work.is_isolated() {
         // Before the work of others comes in.
         returned.withheld.extend(pins::changed(engine, work));
@@ -85,18 +85,18 @@ fn read_end(engine: &mut EngineRun<'_>, work: &mut TaskWork, live: &mut Live) ->
 }
 
 /// Closes the socket and the log: the program and what it called have ended. Returns the digests of its output.
-fn close(engine: &EngineRun<'_>, live: &mut Live) -> (Ended, Option<(String, String)>) {
+fn close(engine: &EngineRun<'_>, live: &mut Live) -> (ChildEnd, Option<(String, String)>) {
     let stopped = live.stopped;
     let executor = live.phase.executor();
     executor.door = None;
     let summary = executor.log.take().map(LogWriter::finish);
     let ended = std::mem::take(&mut executor.ended);
-    let ended = Ended { stopped, at: Some(engine.cx.now().at), ..ended };
+    let ended = ChildEnd { stopped, at: Some(engine.cx.now().at), ..ended };
     (ended, summary.map(|summary| (summary.stdout_digest, summary.stderr_digest)))
 }
 
 /// Adds what the sandbox denied to the end of an attempt, and what would allow it.
-fn note_denials(engine: &EngineRun<'_>, work: &TaskWork, live: &mut Live, ended: &mut Ended) {
+fn note_denials(engine: &EngineRun<'_>, work: &TaskWork, live: &mut Live, ended: &mut ChildEnd) {
     let denials = &mut live.phase.executor().denials;
     let is_sandboxed = ended.in_force.as_ref().is_some_and(|in_force| in_force.sandbox.is_some());
     let printed = is_sandboxed.then(|| denials.told()).flatten();

@@ -4,10 +4,10 @@ use contract::domain::checkpoint::{Checkpoint, Recovery};
 use contract::domain::failure_code::FailureCode;
 use contract::domain::plan::PlanTask;
 use contract::domain::reason::Reason;
-use contract::domain::rollback::Counts;
+use contract::domain::rollback::RollbackCounts;
 use contract::domain::status::Status;
 use contract::plan::choice::{Choice, GivenUp};
-use ops::run::journal::Entry;
+use ops::run::journal::JournalEntry;
 
 use super::checks::after_check;
 use super::conclusion::{Concluded, moves_after, stopped_end};
@@ -15,7 +15,7 @@ use super::*;
 use crate::dispatcher::rollback::Rolled;
 use crate::dispatcher::samples::{executing, returned, work, working};
 use crate::executor::Stopped;
-use crate::pipeline::l8_verify::Verdict;
+use crate::pipeline::l8_verify::AttemptVerdict;
 
 #[test]
 fn each_wait_is_longer_up_to_a_limit() {
@@ -82,21 +82,21 @@ fn a_failed_check_ends_its_checkpoint_and_decides_the_attempt_as_its_author_want
 }
 
 /// Where the entries lead, with the reason.
-fn moves(entries: &[Entry]) -> Vec<(Status, Option<Reason>)> {
-    let moved = |entry: &Entry| match entry {
-        Entry::MoveTask { to, reason, .. } => (*to, reason.clone()),
-        Entry::Finish { withheld, .. } => (Status::Done, withheld.clone()),
+fn moves(entries: &[JournalEntry]) -> Vec<(Status, Option<Reason>)> {
+    let moved = |entry: &JournalEntry| match entry {
+        JournalEntry::MoveTask { to, reason, .. } => (*to, reason.clone()),
+        JournalEntry::Finish { withheld, .. } => (Status::Done, withheld.clone()),
         other => panic!("not a move: {other:?}"),
     };
     entries.iter().map(moved).collect()
 }
 
-fn failed() -> Verdict {
-    Verdict::Failed(Reason::coded(FailureCode::Timeout, "took long"))
+fn failed() -> AttemptVerdict {
+    AttemptVerdict::Failed(Reason::coded(FailureCode::Timeout, "took long"))
 }
 
 fn after(
-    verdict: &Verdict,
+    verdict: &AttemptVerdict,
     choice: Option<&Choice>,
     rolled: Option<Rolled>,
 ) -> Vec<(Status, Option<Reason>)> {
@@ -107,8 +107,8 @@ fn after(
 #[test]
 fn a_verdict_finishes_repeats_or_ends_the_task() {
     let why = || Some(Reason::coded(FailureCode::Timeout, "took long"));
-    assert_eq!(after(&Verdict::Done { verified: true }, None, None), [(Status::Done, None)]);
-    let withheld = Verdict::Withheld { checked: true, reason: "changed".to_owned() };
+    assert_eq!(after(&AttemptVerdict::Done { verified: true }, None, None), [(Status::Done, None)]);
+    let withheld = AttemptVerdict::Withheld { checked: true, reason: "changed".to_owned() };
     assert_eq!(after(&withheld, None, None), [(Status::Done, Some("changed".into()))]);
     let again = [(Status::Blocked, why()), (Status::Todo, None)];
     assert_eq!(after(&failed(), Some(&Choice::Retry), None), again);
@@ -126,7 +126,7 @@ fn a_task_is_repeated_only_with_the_files_it_had() {
         entry: None,
         is_whole,
         is_whole_but_limits: is_whole,
-        counts: Counts::default(),
+        counts: RollbackCounts::default(),
         left: Vec::new(),
     };
     let told = Some(Reason::coded(FailureCode::Timeout, "took long; rolled back"));
@@ -138,7 +138,7 @@ fn a_task_is_repeated_only_with_the_files_it_had() {
 #[test]
 fn work_that_is_done_and_could_not_be_merged_is_left_to_a_person() {
     let work = work(PlanTask::minimal("a"), Vec::new());
-    let verdict = Verdict::Done { verified: true };
+    let verdict = AttemptVerdict::Done { verified: true };
     let unmerged = Some(Reason::new("conflict"));
     let concluded = Concluded { verdict: &verdict, choice: None, rolled: None, unmerged: unmerged.clone() };
     assert_eq!(moves(&moves_after(&work, concluded)), [(Status::Blocked, unmerged)]);

@@ -12,7 +12,7 @@ fn beats(on_failure: OnHeartbeatFailure) -> Option<Beats> {
 
 fn setup() -> Live {
     let process = RunningProcess { number: 7, deadline_ms: 60_000 };
-    let watched = Box::new(Watched::of_setup(&Hidden::default()));
+    let watched = Box::new(CheckOutput::of_setup(&Hidden::default()));
     working(WorkStep::Setup { process, index: 0, watched }, None)
 }
 

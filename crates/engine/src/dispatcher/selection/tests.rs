@@ -13,7 +13,7 @@ fn the_next_attempt_uses_what_was_chosen_and_says_why_it_changed() {
     };
     let spec = PlanTask { alternatives: vec![other], ..PlanTask::minimal("a") };
     let after = |alternative, choice| {
-        let standing = Standing { alternative, choice, ..Standing::default() };
+        let standing = TaskStanding { alternative, choice, ..TaskStanding::default() };
         let selected = next(&spec, &standing, Some("E_TIMEOUT"));
         (selected.told(), selected.alternative, selected.fallback)
     };

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::*;
 use crate::agent_program::PROGRAMS;
 use crate::executor::tests::{ended, prepared};
-use crate::pipeline::l7_delegate::Claim;
+use crate::pipeline::l7_delegate::ExecutorClaim;
 
 /// A reader of the program's stream.
 fn reader(program: &str) -> Box<dyn Reader> {
@@ -18,17 +18,17 @@ fn reader(program: &str) -> Box<dyn Reader> {
 /// The outcome of a program that prints these events, after a line that is none, and ends with this code.
 fn returned(program: &str, events: &[Value], exit: i32) -> Returned {
     let mut reader = reader(program);
-    reader.line(Line::Whole(b"not an event"));
+    reader.line(OutputLine::Whole(b"not an event"));
     for event in events {
-        reader.line(Line::Whole(event.to_string().as_bytes()));
+        reader.line(OutputLine::Whole(event.to_string().as_bytes()));
     }
     reader.end(&ended(exit))
 }
 
 fn claimed(returned: &Returned) -> String {
     match &returned.claim {
-        Claim::Success => "success".to_owned(),
-        Claim::Failure { code, message } => format!("{code}: {message}"),
+        ExecutorClaim::Success => "success".to_owned(),
+        ExecutorClaim::Failure { code, message } => format!("{code}: {message}"),
     }
 }
 
@@ -250,7 +250,7 @@ fn failures_of_the_other_programs_have_their_codes() {
 fn a_program_that_repeats_broken_steps_or_calls_is_stopped() {
     let mut opencode = reader("opencode");
     let stops = |reader: &mut Box<dyn Reader>, event: Value| {
-        reader.line(Line::Whole(event.to_string().as_bytes()));
+        reader.line(OutputLine::Whole(event.to_string().as_bytes()));
         reader.wishes().stop
     };
     let after: Vec<bool> = (0..5).map(|_| stops(&mut opencode, step("unknown"))).collect();
@@ -262,7 +262,7 @@ fn a_session_id_is_stored_once_and_only_if_it_can_be_an_argument() {
     let mut reader = reader("codex");
     let mut stored = |id: &str| {
         let event = json!({"type": "thread.started", "thread_id": id}).to_string();
-        reader.line(Line::Whole(event.as_bytes()));
+        reader.line(OutputLine::Whole(event.as_bytes()));
         reader.wishes().session
     };
     let sessions = ["--help", "a b", "", "th-1", "th-1", "th-2"].map(&mut stored);

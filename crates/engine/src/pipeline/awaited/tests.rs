@@ -30,8 +30,8 @@ fn arrivals(awaited: &mut Awaited) -> Vec<LayerKey> {
 #[track_caller]
 fn ended(awaited: &Awaited, now_ms: i64) -> LayerResult {
     match awaited.look(&key(1), now_ms) {
-        Progress::Ended(result) => result,
-        progress @ (Progress::NotStarted | Progress::UnderWay) => panic!("{progress:?}"),
+        AwaitProgress::Ended(result) => result,
+        progress @ (AwaitProgress::NotStarted | AwaitProgress::UnderWay) => panic!("{progress:?}"),
     }
 }
 
@@ -42,7 +42,7 @@ fn codes(result: &LayerResult) -> Vec<&str> {
 #[test]
 fn an_answer_is_kept_until_it_is_forgotten() {
     let mut awaited = Awaited::new(TIMEOUT);
-    assert_eq!(awaited.look(&key(1), 0), Progress::NotStarted);
+    assert_eq!(awaited.look(&key(1), 0), AwaitProgress::NotStarted);
     let gate = Arc::new(Barrier::new(2));
     let inside = Arc::clone(&gate);
     let work = move |_: &GiveUp| {
@@ -50,17 +50,17 @@ fn an_answer_is_kept_until_it_is_forgotten() {
         Outcome::decided("FOUND", "it").giving(brief(7))
     };
     awaited.start(&key(1), 0, slow(work));
-    assert_eq!(awaited.look(&key(1), 59_999), Progress::UnderWay);
+    assert_eq!(awaited.look(&key(1), 59_999), AwaitProgress::UnderWay);
     assert_eq!(awaited.deadline_ms(Some(1)), Some(60_000));
     gate.wait();
     assert_eq!(arrivals(&mut awaited), [key(1)]);
     for _ in 0..2 {
         let result = ended(&awaited, 70_000);
-        assert_eq!((codes(&result), &result.exit), (vec!["ASKED", "FOUND"], &Exit::Continue(brief(7))));
+        assert_eq!((codes(&result), &result.exit), (vec!["ASKED", "FOUND"], &LayerEnd::Continue(brief(7))));
     }
     assert_eq!(awaited.deadline_ms(Some(1)), None);
     awaited.forget(Some(1));
-    assert_eq!(awaited.look(&key(1), 0), Progress::NotStarted);
+    assert_eq!(awaited.look(&key(1), 0), AwaitProgress::NotStarted);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_layer_that_does_not_answer_in_time_is_refused() {
     let result = ended(&awaited, 60_000);
     assert_eq!(codes(&result), ["ASKED", "NO_ANSWER"]);
     let reason = "E_TIMEOUT: L5.context.retrieve did not answer within 1m00s";
-    assert_eq!((result.exit, result.timing_ms), (Exit::Refuse(Reason::of_text(reason)), 60_000));
+    assert_eq!((result.exit, result.timing_ms), (LayerEnd::Refuse(Reason::of_text(reason)), 60_000));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn work_that_nobody_waits_for_is_told_and_its_answer_is_dropped() {
     awaited.start(&key(1), 0, slow(|_| Outcome::new().giving(brief(2))));
     assert_eq!(arrivals(&mut awaited), [key(1)]);
     let result = ended(&awaited, 0);
-    assert_eq!(result.exit, Exit::Continue(brief(2)));
+    assert_eq!(result.exit, LayerEnd::Continue(brief(2)));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_slow_layer_that_waits_again_is_refused() {
     arrivals(&mut awaited);
     let result = ended(&awaited, 0);
     assert_eq!(codes(&result), ["ASKED", "AWAITED_TWICE"]);
-    assert!(matches!(result.exit, Exit::Refuse(_)));
+    assert!(matches!(result.exit, LayerEnd::Refuse(_)));
 }
 
 #[test]
@@ -109,6 +109,6 @@ fn only_so_many_layers_are_under_way() {
     for task in 0..=AWAITED_MAX {
         awaited.start(&key(task), 0, slow(wait));
     }
-    assert_eq!(awaited.look(&key(AWAITED_MAX - 1), 0), Progress::UnderWay);
-    assert_eq!(awaited.look(&key(AWAITED_MAX), 0), Progress::NotStarted);
+    assert_eq!(awaited.look(&key(AWAITED_MAX - 1), 0), AwaitProgress::UnderWay);
+    assert_eq!(awaited.look(&key(AWAITED_MAX), 0), AwaitProgress::NotStarted);
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::pipeline::Executed;
-use crate::pipeline::l9_assemble::End;
+use crate::pipeline::l9_assemble::WalkEnd;
 use crate::pipeline::layer::{ContextView, Fetched, LeaveFacts};
 use crate::pipeline::outcome::Next;
 use crate::pipeline::samples::{decisions, delta, run_of, task};
@@ -18,7 +18,7 @@ fn audit(tasks: &[(Task, Vec<Attempt>)], executed: &[&str], branch: Option<&str>
     let fetched = Fetched::Leave(LeaveFacts {
         run: &run,
         tasks,
-        end: &End::Worked,
+        end: &WalkEnd::Worked,
         stack_id: "default",
         branch: branch.map(str::to_owned),
         total_ms: 7,

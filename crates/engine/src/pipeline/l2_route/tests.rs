@@ -1,4 +1,4 @@
-use contract::aee::{Draft, Envelope};
+use contract::aee::{Envelope, EnvelopeDraft};
 use contract::domain::plan::PlanTask;
 use contract::domain::policy::Policy;
 use contract::domain::reason::Reason;
@@ -48,7 +48,7 @@ fn every_reserved_intent_is_answered() {
 fn a_context_that_the_store_has_is_returned() {
     let (run, policy) = (request(intents::CONTEXT_FETCH, json!({"id": "evt-9"})), Policy::default());
     assert_eq!(answer_of(enter(super::run, facts(&run, &policy))), json!({"found": false}));
-    let draft = Draft {
+    let draft = EnvelopeDraft {
         id: "evt-9".to_owned(),
         at: now(),
         from: "human.ann".to_owned(),

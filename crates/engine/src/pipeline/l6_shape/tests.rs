@@ -1,5 +1,5 @@
 use contract::aocl::Bundle;
-use contract::aop::needs::Judged;
+use contract::aop::needs::NeedsJudgment;
 use contract::domain::plan::PlanTask;
 use serde_json::json;
 
@@ -66,7 +66,7 @@ fn what_the_machine_lacks_refuses_the_task_with_its_code() {
     let (run, subject) = (run_of(vec![PlanTask::minimal("a")]), task(1, PlanTask::minimal("a")));
     let reason = "the input `x` does not exist".to_owned();
     let unmet = Some(Unmet { code: contract::aop::Code::FileNotFound, rule: "input_missing", reason });
-    let needs = Judged { unmet, warnings: Vec::new() };
+    let needs = NeedsJudgment { unmet, warnings: Vec::new() };
     let facts = StartFacts { needs: &needs, ..start_facts(&run, &subject, &[]) };
     let outcome = call(super::run, &Fetched::Start(facts));
     assert_eq!(decisions(&outcome), ["NOT_MET: input_missing: the input `x` does not exist"]);

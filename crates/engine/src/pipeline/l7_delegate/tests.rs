@@ -5,7 +5,7 @@ use crate::pipeline::layer::{EndFacts, Fetched, Handed};
 use crate::pipeline::outcome::Next;
 use crate::pipeline::samples::{call, decisions, delta, verify_facts};
 
-fn returned(ended: &Ended, claim: &Claim) -> Outcome {
+fn returned(ended: &ChildEnd, claim: &ExecutorClaim) -> Outcome {
     let returned = DelegateFacts {
         number: 1,
         ended,
@@ -22,8 +22,8 @@ fn returned(ended: &Ended, claim: &Claim) -> Outcome {
 
 #[test]
 fn a_claim_of_success_is_recorded_as_a_claim() {
-    let ended = Ended { exit_code: Some(0), ..Ended::default() };
-    let outcome = returned(&ended, &Claim::Success);
+    let ended = ChildEnd { exit_code: Some(0), ..ChildEnd::default() };
+    let outcome = returned(&ended, &ExecutorClaim::Success);
     assert_eq!(decisions(&outcome), ["RETURNED: claims success after 2.0s"]);
     assert_eq!(outcome.took, Some(Duration::from_secs(2)));
     assert_eq!(delta(&outcome), json!({"C2.Task.t1.exit_code": 0, "C2.Task.t1.claim": "success"}));
@@ -32,8 +32,8 @@ fn a_claim_of_success_is_recorded_as_a_claim() {
 
 #[test]
 fn a_failure_is_recorded_with_its_code_and_does_not_end_the_walk() {
-    let claim = Claim::Failure { code: FailureCode::ProcessCrash, message: "exit 3".to_owned() };
-    let outcome = returned(&Ended { exit_code: Some(3), ..Ended::default() }, &claim);
+    let claim = ExecutorClaim::Failure { code: FailureCode::ProcessCrash, message: "exit 3".to_owned() };
+    let outcome = returned(&ChildEnd { exit_code: Some(3), ..ChildEnd::default() }, &claim);
     assert_eq!(decisions(&outcome), ["EXECUTOR_FAILED: exit 3"]);
     assert_eq!(delta(&outcome), json!({"C2.Task.t1.exit_code": 3, "C2.Task.t1.claim": "failure"}));
     assert_eq!(outcome.next, Next::Continue(Handed::Nothing));
@@ -41,15 +41,15 @@ fn a_failure_is_recorded_with_its_code_and_does_not_end_the_walk() {
 
 #[test]
 fn processes_that_outlived_the_executor_are_counted() {
-    let outcome = returned(&Ended { leftovers_killed: 2, ..Ended::default() }, &Claim::Success);
+    let outcome = returned(&ChildEnd { leftovers_killed: 2, ..ChildEnd::default() }, &ExecutorClaim::Success);
     assert_eq!(decisions(&outcome)[1], "LEFTOVERS_ENDED: 2 processes outlived the executor and were ended");
 }
 
 #[test]
 fn a_namespace_that_was_not_in_force_is_named_with_the_reason() {
     let told = |namespace: NamespaceInForce| {
-        let ended = Ended { in_force: Some(InForce { namespace, sandbox: None }), ..Ended::default() };
-        let outcome = returned(&ended, &Claim::Success);
+        let ended = ChildEnd { in_force: Some(InForce { namespace, sandbox: None }), ..ChildEnd::default() };
+        let outcome = returned(&ended, &ExecutorClaim::Success);
         (decisions(&outcome)[1..].to_vec(), delta(&outcome)["C2.Task.t1.namespace"].clone())
     };
     assert_eq!(told(NamespaceInForce::On), (Vec::new(), json!("on")));
@@ -80,8 +80,8 @@ fn what_could_be_reached_and_what_was_is_in_the_trace() {
         reason: None,
     };
     let network = (0..25).map(visit).collect();
-    let ended = Ended { in_force: Some(in_force), network, ..Ended::default() };
-    let said = decisions(&returned(&ended, &Claim::Success));
+    let ended = ChildEnd { in_force: Some(in_force), network, ..ChildEnd::default() };
+    let said = decisions(&returned(&ended, &ExecutorClaim::Success));
     for line in [
         "NETWORK_RESTRICTED: the plan allows a.test:443, *.b.test:443",
         "NETWORK_ENDPOINTS: endpoints of the executor, reachable all the same: model.test:443",

@@ -10,7 +10,7 @@ fn ended(number: i64, status: Status, evidence: Option<Evidence>) -> (Task, Vec<
     (ended, Vec::new())
 }
 
-fn answer(run: &NewRun, tasks: &[(Task, Vec<Attempt>)], end: &End) -> (Vec<String>, FinalAnswer) {
+fn answer(run: &NewRun, tasks: &[(Task, Vec<Attempt>)], end: &WalkEnd) -> (Vec<String>, FinalAnswer) {
     let facts = LeaveFacts { run, tasks, end, stack_id: "default", branch: None, total_ms: 7 };
     let outcome = call(super::run, &Fetched::Leave(facts));
     let told = decisions(&outcome);
@@ -23,7 +23,7 @@ fn answer(run: &NewRun, tasks: &[(Task, Vec<Attempt>)], end: &End) -> (Vec<Strin
 
 #[track_caller]
 fn assert_worked(tasks: &[(Task, Vec<Attempt>)], state: RunState, decision: &str) {
-    let (told, answer) = answer(&run_of(Vec::new()), tasks, &End::Worked);
+    let (told, answer) = answer(&run_of(Vec::new()), tasks, &WalkEnd::Worked);
     assert_eq!((answer.state, told), (state, vec![format!("ASSEMBLED: {decision}")]));
     assert_eq!(answer.result["tasks"].as_array().unwrap().len(), tasks.len());
     assert_eq!(answer.reply["tasks"], answer.result["tasks"]);
@@ -58,7 +58,7 @@ fn the_ends_of_the_tasks_decide_about_the_run() {
 fn an_answer_of_a_layer_is_the_runs_answer() {
     let given = json!({"pong": true});
     let run = request("aee.status.ping", json!({}));
-    let (told, answer) = answer(&run, &[], &End::Answered(given.clone()));
+    let (told, answer) = answer(&run, &[], &WalkEnd::Answered(given.clone()));
     assert_eq!(told, ["ASSEMBLED: SUCCESS: answered directly"]);
     assert_eq!(
         (answer.state, &answer.result["answer"], answer.reply),
@@ -68,7 +68,7 @@ fn an_answer_of_a_layer_is_the_runs_answer() {
 
 #[test]
 fn a_refusal_is_an_error_reply() {
-    let (told, answer) = answer(&run_of(Vec::new()), &[], &End::Refused("not allowed".into()));
+    let (told, answer) = answer(&run_of(Vec::new()), &[], &WalkEnd::Refused("not allowed".into()));
     assert_eq!(told, ["ASSEMBLED: FAILURE: not allowed"]);
     let reply = json!({"code": "REFUSED", "message": "not allowed", "retryable": false});
     assert_eq!((answer.state, answer.reply), (RunState::Failed, reply));
@@ -77,7 +77,8 @@ fn a_refusal_is_an_error_reply() {
 #[test]
 fn a_parked_run_can_be_continued() {
     let tasks = [ended(1, Status::Todo, None)];
-    let (told, answer) = answer(&run_of(Vec::new()), &tasks, &End::Parked("waits for a person".to_owned()));
+    let (told, answer) =
+        answer(&run_of(Vec::new()), &tasks, &WalkEnd::Parked("waits for a person".to_owned()));
     assert_eq!(told, ["ASSEMBLED: FAILURE: waits for a person"]);
     assert_eq!((answer.state, &answer.result["reason"]), (RunState::Stopped, &json!("waits for a person")));
 }
@@ -85,7 +86,7 @@ fn a_parked_run_can_be_continued() {
 #[test]
 fn a_canceled_run_says_how_far_it_came() {
     let tasks = [ended(1, Status::Done, None), ended(2, Status::Canceled, None)];
-    let (told, answer) = answer(&run_of(Vec::new()), &tasks, &End::Canceled);
+    let (told, answer) = answer(&run_of(Vec::new()), &tasks, &WalkEnd::Canceled);
     assert_eq!(told, ["ASSEMBLED: ABORTED: canceled with 1 of 2 tasks done"]);
     assert_eq!(answer.state, RunState::Canceled);
 }
@@ -95,7 +96,7 @@ fn evidence_is_given_only_at_the_level_that_was_required() {
     let evidence = |level: &str| {
         let mut run = request("writ.run.plan", json!({}));
         run.intent.as_mut().unwrap().requires = json!({"decision_evidence": level});
-        answer(&run, &[], &End::Worked).1.reply.get("decision_evidence").cloned()
+        answer(&run, &[], &WalkEnd::Worked).1.reply.get("decision_evidence").cloned()
     };
     assert_eq!(evidence("none"), None);
     assert_eq!(evidence("unknown"), None);

@@ -7,10 +7,10 @@ fn each_way_on_becomes_a_result_or_has_to_be_waited_for() {
     let decided = || Outcome::decided("A", "first").set("C0.Event.x", 1);
     let exit = |outcome: Outcome| outcome.settle(0).map(|result| result.exit).unwrap();
     let brief = || Handed::Brief("b".to_owned());
-    assert_eq!(exit(decided().giving(brief())), Exit::Continue(brief()));
-    assert_eq!(exit(decided().answer(json!(1))), Exit::Answer(json!(1)));
-    assert_eq!(exit(decided().refuse("no")), Exit::Refuse("no".into()));
-    assert_eq!(exit(decided().park("ask")), Exit::Park("ask".to_owned()));
+    assert_eq!(exit(decided().giving(brief())), LayerEnd::Continue(brief()));
+    assert_eq!(exit(decided().answer(json!(1))), LayerEnd::Answer(json!(1)));
+    assert_eq!(exit(decided().refuse("no")), LayerEnd::Refuse("no".into()));
+    assert_eq!(exit(decided().park("ask")), LayerEnd::Park("ask".to_owned()));
     let slow = decided().wait(|_| Outcome::decided("B", "second").giving(Handed::Brief("b".to_owned())));
     let Unsettled { earlier, work } = *slow.settle(0).unwrap_err();
     assert_eq!(earlier, decided());

@@ -16,7 +16,7 @@ struct NoDoor;
 impl TaskDoor for NoDoor {}
 
 impl TaskDoors for NoDoors {
-    fn open(&self, _: UnixListener, _: Inside) -> io::Result<Box<dyn TaskDoor>> {
+    fn open(&self, _: UnixListener, _: InsideCaller) -> io::Result<Box<dyn TaskDoor>> {
         Ok(Box::new(NoDoor))
     }
 }

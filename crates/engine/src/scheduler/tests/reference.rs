@@ -22,7 +22,7 @@ impl Naive {
         }
     }
 
-    pub(super) fn steps(&self, now_ms: i64) -> Vec<Step> {
+    pub(super) fn steps(&self, now_ms: i64) -> Vec<BoardStep> {
         let busy = self.busy();
         let room = self.max_parallel.saturating_sub(busy.len());
         let mut started: Vec<usize> = Vec::new();
@@ -35,23 +35,23 @@ impl Naive {
                 started.push(task);
             }
         }
-        let candidates: Vec<Candidate> = ready
+        let candidates: Vec<StartCandidate> = ready
             .into_iter()
             .filter(|task| !started.contains(task))
             .filter(|&task| {
                 [&busy, &started, &kept_free].iter().all(|others| !self.collides_with_any(task, others))
             })
-            .map(|task| Candidate { task, weight: self.weight(task) })
+            .map(|task| StartCandidate { task, weight: self.weight(task) })
             .collect();
         let collide = |a: usize, b: usize| overlap(&self.slots[a].writes, &self.slots[b].writes);
         started.extend(choose(&candidates, collide, room.saturating_sub(started.len())));
-        self.skips().chain(started.into_iter().map(Step::Start)).collect()
+        self.skips().chain(started.into_iter().map(BoardStep::Start)).collect()
     }
 
-    pub(super) fn passed_over_after(&self, steps: &[Step], now_ms: i64) -> Vec<u32> {
+    pub(super) fn passed_over_after(&self, steps: &[BoardStep], now_ms: i64) -> Vec<u32> {
         let started: Vec<usize> = steps
             .iter()
-            .filter_map(|step| if let Step::Start(task) = step { Some(*task) } else { None })
+            .filter_map(|step| if let BoardStep::Start(task) = step { Some(*task) } else { None })
             .collect();
         let ready = self.ready(now_ms);
         let more = |task: usize| {
@@ -93,11 +93,11 @@ impl Naive {
         slot.status == Status::Todo && slot.not_before_ms <= now_ms && has_needs
     }
 
-    fn skips(&self) -> impl Iterator<Item = Step> {
+    fn skips(&self) -> impl Iterator<Item = BoardStep> {
         self.order.iter().filter_map(|&task| {
             let slot = &self.slots[task];
             let because = *slot.needs.iter().find(|&&needed| is_lost(self.slots[needed].status))?;
-            (slot.status == Status::Todo).then_some(Step::Skip { task, because })
+            (slot.status == Status::Todo).then_some(BoardStep::Skip { task, because })
         })
     }
 

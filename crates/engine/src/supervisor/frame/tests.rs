@@ -52,11 +52,11 @@ fn all_from_shim() -> Vec<FromShim> {
             received_bytes: u64::MAX,
             reason: Some("no".to_owned()),
         }),
-        FromShim::Exited(Exit::Code(-1)),
-        FromShim::Exited(Exit::Signal(9)),
+        FromShim::Exited(ProcessExit::Code(-1)),
+        FromShim::Exited(ProcessExit::Signal(9)),
         FromShim::Gone(Gone { killed: 3, survivors: 1 }),
-        FromShim::Fault(Fault { message: "no ünit".to_owned(), errno: Some(2) }),
-        FromShim::Fault(Fault { message: String::new(), errno: None }),
+        FromShim::Fault(StartFault { message: "no ünit".to_owned(), errno: Some(2) }),
+        FromShim::Fault(StartFault { message: String::new(), errno: None }),
     ]
 }
 
@@ -100,12 +100,12 @@ fn a_length_over_the_limit_is_refused_before_its_payload_comes() {
 
 #[test]
 fn nonsense_is_named() {
-    let decode = |kind, payload| FromShim::decode(Frame { kind, payload });
+    let decode = |kind, payload| FromShim::decode(ShimFrame { kind, payload });
     assert_eq!(decode(b'?', b""), Err(FrameError::UnknownKind(b'?')));
     assert_eq!(decode(kind::STARTED, b"123"), Err(FrameError::Damaged(kind::STARTED)));
     assert_eq!(decode(kind::EXITED, b"q1234"), Err(FrameError::Damaged(kind::EXITED)));
     assert_eq!(decode(kind::FAULT, b"12"), Err(FrameError::Damaged(kind::FAULT)));
-    let order = |kind, payload| ToShim::decode(Frame { kind, payload });
+    let order = |kind, payload| ToShim::decode(ShimFrame { kind, payload });
     assert_eq!(order(kind::STOP, b"x"), Err(FrameError::Damaged(kind::STOP)));
     assert_eq!(order(kind::LAUNCH, b"{}"), Err(FrameError::Damaged(kind::LAUNCH)));
     assert_eq!(order(kind::STDOUT, b""), Err(FrameError::UnknownKind(kind::STDOUT)));
@@ -133,7 +133,7 @@ proptest! {
 
     #[test]
     fn any_known_frame_is_decoded_or_refused(kind in prop::sample::select(b"LSKsoexgf".as_slice()), payload: Vec<u8>) {
-        let frame = Frame { kind, payload: &payload };
+        let frame = ShimFrame { kind, payload: &payload };
         if let Ok(message) = FromShim::decode(frame) {
             let mut bytes = Vec::new();
             message.encode_into(&mut bytes);

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use super::{DROPPED, Stream};
+use super::{DROPPED, LogStream};
 use crate::supervisor::frame::{HEADER_BYTES, OUTPUT_BYTES_MAX};
 
 /// What is read from a log, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    Output(Stream, Vec<u8>),
+    Output(LogStream, Vec<u8>),
     /// So many bytes were not kept.
     Dropped(u64),
 }
@@ -61,7 +61,7 @@ impl Iterator for LogReader {
                 Ok(frame) => frame,
                 Err(error) => return Some(Err(error)),
             };
-            if let Some(stream) = Stream::of_kind(kind) {
+            if let Some(stream) = LogStream::of_kind(kind) {
                 return Some(Ok(Piece::Output(stream, payload)));
             }
             // Kinds that a newer writ may add are passed over.

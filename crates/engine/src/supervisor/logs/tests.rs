@@ -15,7 +15,7 @@ fn hiding(value: &str) -> Hidden {
 }
 
 /// Writes `input` to a new log and gives what is read back, neighbours joined.
-fn kept(hidden: Hidden, input: &[(Stream, &[u8])]) -> (Vec<Piece>, LogSummary) {
+fn kept(hidden: Hidden, input: &[(LogStream, &[u8])]) -> (Vec<Piece>, LogSummary) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     let mut writer = LogWriter::create(&path, &hidden).unwrap();
@@ -40,21 +40,21 @@ fn joined(reader: LogReader) -> Vec<Piece> {
 }
 
 fn out(text: &str) -> Piece {
-    Piece::Output(Stream::Stdout, text.as_bytes().to_vec())
+    Piece::Output(LogStream::Stdout, text.as_bytes().to_vec())
 }
 
 fn err(text: &str) -> Piece {
-    Piece::Output(Stream::Stderr, text.as_bytes().to_vec())
+    Piece::Output(LogStream::Stderr, text.as_bytes().to_vec())
 }
 
 #[test]
 fn both_streams_are_read_in_the_order_of_their_lines() {
-    let input: [(Stream, &[u8]); 5] = [
-        (Stream::Stdout, b"one\ntw"),
-        (Stream::Stderr, b"warn\n"),
-        (Stream::Stdout, b"o\n"),
-        (Stream::Stderr, b"no newline"),
-        (Stream::Stdout, b""),
+    let input: [(LogStream, &[u8]); 5] = [
+        (LogStream::Stdout, b"one\ntw"),
+        (LogStream::Stderr, b"warn\n"),
+        (LogStream::Stdout, b"o\n"),
+        (LogStream::Stderr, b"no newline"),
+        (LogStream::Stdout, b""),
     ];
     let (pieces, summary) = kept(plain(), &input);
     assert_eq!(pieces, [out("one\n"), err("warn\n"), out("two\n"), err("no newline")]);
@@ -71,11 +71,11 @@ fn both_streams_are_read_in_the_order_of_their_lines() {
 
 #[test]
 fn a_secret_is_scrubbed_even_when_it_comes_in_pieces() {
-    let input: [(Stream, &[u8]); 4] = [
-        (Stream::Stdout, b"it is: hun"),
-        (Stream::Stderr, b"hunter2\n"),
-        (Stream::Stdout, b"ter2\nplain\n"),
-        (Stream::Stdout, b"hunter2"),
+    let input: [(LogStream, &[u8]); 4] = [
+        (LogStream::Stdout, b"it is: hun"),
+        (LogStream::Stderr, b"hunter2\n"),
+        (LogStream::Stdout, b"ter2\nplain\n"),
+        (LogStream::Stdout, b"hunter2"),
     ];
     let (pieces, _) = kept(hiding("hunter2"), &input);
     let marker = "[REDACTED:env]";
@@ -90,8 +90,8 @@ fn a_private_key_over_many_lines_is_in_no_part_of_a_log() {
     // As much before it as the head takes, so that the cut between head and tail is inside the key.
     let before = "x\n".repeat(LOG_HEAD_BYTES_MAX / 2 - 200);
     let whole = format!("{before}{key}{key}after\n");
-    let input: Vec<(Stream, &[u8])> =
-        whole.as_bytes().chunks(37).map(|piece| (Stream::Stdout, piece)).collect();
+    let input: Vec<(LogStream, &[u8])> =
+        whole.as_bytes().chunks(37).map(|piece| (LogStream::Stdout, piece)).collect();
     let (pieces, _) = kept(plain(), &input);
     let text: Vec<u8> = pieces
         .into_iter()
@@ -105,7 +105,8 @@ fn a_private_key_over_many_lines_is_in_no_part_of_a_log() {
 #[test]
 fn a_flood_keeps_its_beginning_and_its_end() {
     let lines: Vec<String> = (0..100_000).map(|number| format!("line {number}\n")).collect();
-    let input: Vec<(Stream, &[u8])> = lines.iter().map(|line| (Stream::Stdout, line.as_bytes())).collect();
+    let input: Vec<(LogStream, &[u8])> =
+        lines.iter().map(|line| (LogStream::Stdout, line.as_bytes())).collect();
     let (pieces, summary) = kept(plain(), &input);
     let [Piece::Output(_, head), Piece::Dropped(dropped), Piece::Output(_, tail)] = &pieces[..] else {
         panic!("{} pieces", pieces.len())
@@ -121,7 +122,7 @@ fn a_flood_keeps_its_beginning_and_its_end() {
 fn a_line_without_an_end_is_cut_between_words() {
     let word = "secret-of-some-length ";
     let line = word.repeat(3 * LINE_BYTES_MAX / word.len());
-    let (pieces, _) = kept(hiding(word.trim()), &[(Stream::Stdout, line.as_bytes())]);
+    let (pieces, _) = kept(hiding(word.trim()), &[(LogStream::Stdout, line.as_bytes())]);
     let clean = "[REDACTED:env] ".repeat(3 * LINE_BYTES_MAX / word.len());
     let whole = |piece: &Piece| match piece {
         Piece::Output(_, bytes) => String::from_utf8(bytes.clone()).unwrap(),
@@ -139,7 +140,7 @@ fn a_line_without_an_end_is_cut_between_words() {
 fn a_line_without_words_is_cut_between_characters() {
     for shift in 0..4 {
         let line = "x".repeat(shift) + &"\u{1F600}".repeat(LINE_BYTES_MAX / 4 + 10);
-        let (pieces, summary) = kept(plain(), &[(Stream::Stdout, line.as_bytes())]);
+        let (pieces, summary) = kept(plain(), &[(LogStream::Stdout, line.as_bytes())]);
         let length_of =
             |piece: &Piece| if let Piece::Output(_, bytes) = piece { bytes.len() as u64 } else { 0 };
         // A character cut in two would be stored as two replacement characters, which are longer.
@@ -153,8 +154,8 @@ fn a_torn_log_is_read_up_to_the_tear() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("log");
     let mut writer = LogWriter::create(&path, &plain()).unwrap();
-    writer.write(Stream::Stdout, b"first\n");
-    writer.write(Stream::Stderr, b"second\n");
+    writer.write(LogStream::Stdout, b"first\n");
+    writer.write(LogStream::Stderr, b"second\n");
     drop(writer);
     let whole = std::fs::read(&path).unwrap();
     let first = HEADER_BYTES + 6;
@@ -182,8 +183,8 @@ fn a_log_is_private_and_never_overwritten() {
 fn a_full_disk_is_told_and_the_digest_is_whole() {
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     let mut writer = LogWriter::onto(full, &plain());
-    writer.write(Stream::Stdout, b"one\n");
-    writer.write(Stream::Stdout, b"two\n");
+    writer.write(LogStream::Stdout, b"one\n");
+    writer.write(LogStream::Stdout, b"two\n");
     let summary = writer.finish();
     assert_eq!(summary.stdout_digest, digest::of_bytes(b"one\ntwo\n"));
     assert_eq!(summary.fault.as_deref(), Some("No space left on device (os error 28)"));
@@ -192,7 +193,7 @@ fn a_full_disk_is_told_and_the_digest_is_whole() {
 proptest! {
     #[test]
     fn what_fits_is_kept_byte_for_byte(pieces in proptest::collection::vec("[a-z\n]{0,40}", 0..40)) {
-        let input: Vec<(Stream, &[u8])> = pieces.iter().map(|piece| (Stream::Stderr, piece.as_bytes())).collect();
+        let input: Vec<(LogStream, &[u8])> = pieces.iter().map(|piece| (LogStream::Stderr, piece.as_bytes())).collect();
         let whole = pieces.concat();
         let expected = if whole.is_empty() { vec![] } else { vec![err(&whole)] };
         prop_assert_eq!(kept(plain(), &input).0, expected);

@@ -5,7 +5,7 @@ const SIZE_DIGITS_MAX: u8 = 15;
 
 /// What is still missing of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum RequestBody {
     Length(u64),
     Chunks(Chunk),
 }
@@ -27,24 +27,24 @@ pub(super) enum Chunk {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
-impl Body {
+impl RequestBody {
     pub(super) fn chunked() -> Self {
-        Body::Chunks(Chunk::Size { value: 0, digits: 0 })
+        RequestBody::Chunks(Chunk::Size { value: 0, digits: 0 })
     }
 
     pub(super) fn is_done(&self) -> bool {
-        matches!(self, Body::Length(0) | Body::Chunks(Chunk::Done))
+        matches!(self, RequestBody::Length(0) | RequestBody::Chunks(Chunk::Done))
     }
 
     /// How many of these bytes belong to the body.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {
         match self {
-            Body::Length(left) => {
+            RequestBody::Length(left) => {
                 let taken = bytes.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
                 *left -= taken as u64;
                 Ok(taken)
             }
-            Body::Chunks(chunk) => {
+            RequestBody::Chunks(chunk) => {
                 let mut taken = 0;
                 while taken < bytes.len() && *chunk != Chunk::Done {
                     taken += chunk.advance(&bytes[taken..])?;
@@ -87,19 +87,19 @@ impl Chunk {
 mod tests {
     use super::*;
 
-    fn taken(mut body: Body, text: &str) -> Result<(usize, bool), Malformed> {
+    fn taken(mut body: RequestBody, text: &str) -> Result<(usize, bool), Malformed> {
         let taken = body.take(text.as_bytes())?;
         Ok((taken, body.is_done()))
     }
 
     #[test]
     fn a_body_ends_where_its_head_says() {
-        assert_eq!(taken(Body::Length(0), "GET"), Ok((0, true)));
-        assert_eq!(taken(Body::Length(3), "abcGET"), Ok((3, true)));
-        assert_eq!(taken(Body::Length(3), "ab"), Ok((2, false)));
-        assert_eq!(taken(Body::chunked(), "3\r\nabc\r\n0\r\n\r\nGET"), Ok((13, true)));
-        assert_eq!(taken(Body::chunked(), "A\r\n0123456789\r\n0\r\n\r\n"), Ok((20, true)));
-        assert_eq!(taken(Body::chunked(), "3\r\nab"), Ok((5, false)));
+        assert_eq!(taken(RequestBody::Length(0), "GET"), Ok((0, true)));
+        assert_eq!(taken(RequestBody::Length(3), "abcGET"), Ok((3, true)));
+        assert_eq!(taken(RequestBody::Length(3), "ab"), Ok((2, false)));
+        assert_eq!(taken(RequestBody::chunked(), "3\r\nabc\r\n0\r\n\r\nGET"), Ok((13, true)));
+        assert_eq!(taken(RequestBody::chunked(), "A\r\n0123456789\r\n0\r\n\r\n"), Ok((20, true)));
+        assert_eq!(taken(RequestBody::chunked(), "3\r\nab"), Ok((5, false)));
     }
 
     #[test]
@@ -114,7 +114,7 @@ mod tests {
             "0\r\nTrailer: x\r\n\r\n",
             "fffffffffffffffff\r\n",
         ] {
-            assert_eq!(taken(Body::chunked(), text), Err(Malformed), "{text:?}");
+            assert_eq!(taken(RequestBody::chunked(), text), Err(Malformed), "{text:?}");
         }
     }
 
@@ -122,7 +122,7 @@ mod tests {
     fn pieces_of_any_size_give_the_same_end() {
         let text = b"3\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\n\r\nGET / HTTP/1.1";
         for size in 1..text.len() {
-            let (mut body, mut all) = (Body::chunked(), 0);
+            let (mut body, mut all) = (RequestBody::chunked(), 0);
             for piece in text.chunks(size) {
                 all += body.take(piece).unwrap();
             }

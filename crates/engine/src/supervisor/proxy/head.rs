@@ -4,7 +4,7 @@ use contract::domain::limits::PROXY_HEADERS_MAX;
 use contract::domain::network::Destination;
 use httparse::{EMPTY_HEADER, Header, Status};
 
-use super::body::Body;
+use super::body::RequestBody;
 
 /// The port of `http://host/`.
 const HTTP_PORT: u16 = 80;
@@ -19,13 +19,13 @@ pub(super) enum Request {
         to: Destination,
         /// The head for the server.
         head: Vec<u8>,
-        body: Body,
+        body: RequestBody,
     },
 }
 
 /// Why a request is not answered by any server.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum HeadFault {
     Malformed(&'static str),
     /// The Host header names another destination than the request line.
     OtherHost {
@@ -43,21 +43,21 @@ impl Request {
 }
 
 /// The request and how many bytes its head took, or nothing if it is not whole yet.
-pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Request, usize)>, Fault> {
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Request, usize)>, HeadFault> {
     let mut headers = [EMPTY_HEADER; PROXY_HEADERS_MAX];
     let mut parsed = httparse::Request::new(&mut headers);
     let length = match parsed.parse(bytes) {
         Ok(Status::Complete(length)) => length,
         Ok(Status::Partial) => return Ok(None),
-        Err(httparse::Error::TooManyHeaders) => return Err(Fault::Malformed("too many header lines")),
-        Err(_) => return Err(Fault::Malformed("this is not a request of HTTP/1")),
+        Err(httparse::Error::TooManyHeaders) => return Err(HeadFault::Malformed("too many header lines")),
+        Err(_) => return Err(HeadFault::Malformed("this is not a request of HTTP/1")),
     };
     let (Some(method), Some(target), Some(version)) = (parsed.method, parsed.path, parsed.version) else {
-        return Err(Fault::Malformed("this is not a request of HTTP/1"));
+        return Err(HeadFault::Malformed("this is not a request of HTTP/1"));
     };
     let request = if method.eq_ignore_ascii_case("CONNECT") {
         let to = Destination::parse(target, None)
-            .map_err(|_| Fault::Malformed("CONNECT needs a host and a port"))?;
+            .map_err(|_| HeadFault::Malformed("CONNECT needs a host and a port"))?;
         check_host(parsed.headers, &to, to.port)?;
         Request::Tunnel(to)
     } else {
@@ -71,9 +71,9 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Request, usize)>, Fault> {
 }
 
 /// `http://host:port/path` as its destination and its path.
-fn absolute(target: &str) -> Result<(Destination, String), Fault> {
-    const NOT_ABSOLUTE: Fault =
-        Fault::Malformed("this is a proxy: ask with CONNECT host:port or with http://host/path");
+fn absolute(target: &str) -> Result<(Destination, String), HeadFault> {
+    const NOT_ABSOLUTE: HeadFault =
+        HeadFault::Malformed("this is a proxy: ask with CONNECT host:port or with http://host/path");
     let scheme = "http://";
     let rest = target.get(..scheme.len()).filter(|start| start.eq_ignore_ascii_case(scheme));
     let rest = rest.and_then(|_| target.get(scheme.len()..)).ok_or(NOT_ABSOLUTE)?;
@@ -81,40 +81,42 @@ fn absolute(target: &str) -> Result<(Destination, String), Fault> {
     let (authority, path) = rest.split_at(end);
     let to = Destination::parse(authority, Some(HTTP_PORT)).map_err(|_| NOT_ABSOLUTE)?;
     match path.chars().next() {
-        _ if path.contains('#') => Err(Fault::Malformed("a request has no fragment")),
+        _ if path.contains('#') => Err(HeadFault::Malformed("a request has no fragment")),
         Some('/') => Ok((to, path.to_owned())),
         _ => Ok((to, format!("/{path}"))),
     }
 }
 
 /// A server chooses among its sites by the Host header, so it has to be the one that was allowed.
-fn check_host(headers: &[Header<'_>], to: &Destination, usual_port: u16) -> Result<(), Fault> {
+fn check_host(headers: &[Header<'_>], to: &Destination, usual_port: u16) -> Result<(), HeadFault> {
     let mut named = values(headers, "host");
     let Some(value) = named.next() else { return Ok(()) };
     if named.next().is_some() {
-        return Err(Fault::Malformed("more than one Host header"));
+        return Err(HeadFault::Malformed("more than one Host header"));
     }
     let text = std::str::from_utf8(value).ok();
     let host = text.and_then(|text| Destination::parse(text.trim(), Some(usual_port)).ok());
-    let host = host.ok_or(Fault::Malformed("the Host header is not a host"))?;
-    if host == *to { Ok(()) } else { Err(Fault::OtherHost { asked: to.clone(), named: host }) }
+    let host = host.ok_or(HeadFault::Malformed("the Host header is not a host"))?;
+    if host == *to { Ok(()) } else { Err(HeadFault::OtherHost { asked: to.clone(), named: host }) }
 }
 
 /// How long the body is. What two readers could understand differently is refused.
-fn body(headers: &[Header<'_>], version: u8) -> Result<Body, Fault> {
+fn body(headers: &[Header<'_>], version: u8) -> Result<RequestBody, HeadFault> {
     let lengths: Vec<&[u8]> = values(headers, "content-length").collect();
     let encodings: Vec<&[u8]> = values(headers, "transfer-encoding").collect();
     match (&lengths[..], &encodings[..]) {
-        ([], []) => Ok(Body::Length(0)),
+        ([], []) => Ok(RequestBody::Length(0)),
         ([length], []) => {
             let digits = std::str::from_utf8(length)
                 .ok()
                 .filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
             let length = digits.and_then(|digits| digits.parse().ok());
-            length.map(Body::Length).ok_or(Fault::Malformed("the Content-Length is not a number"))
+            length.map(RequestBody::Length).ok_or(HeadFault::Malformed("the Content-Length is not a number"))
         }
-        ([], [encoding]) if version == 1 && encoding.eq_ignore_ascii_case(b"chunked") => Ok(Body::chunked()),
-        _ => Err(Fault::Malformed("the length of the request is not clear")),
+        ([], [encoding]) if version == 1 && encoding.eq_ignore_ascii_case(b"chunked") => {
+            Ok(RequestBody::chunked())
+        }
+        _ => Err(HeadFault::Malformed("the length of the request is not clear")),
     }
 }
 

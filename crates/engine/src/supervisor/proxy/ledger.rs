@@ -9,7 +9,7 @@ use contract::domain::network::{Verdict, Visit};
 /// The destination under which the rest is counted.
 const OTHERS: &str = "other hosts";
 
-pub(super) struct Ledger {
+pub(super) struct ConnectionLedger {
     pages: Mutex<Pages>,
     /// Gets a byte for each new destination.
     teller: PipeWriter,
@@ -26,7 +26,7 @@ struct Pages {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entry(usize);
 
-impl Ledger {
+impl ConnectionLedger {
     pub(super) fn new(teller: PipeWriter) -> Self {
         Self { pages: Mutex::default(), teller }
     }
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn visits_of_one_destination_are_counted_together_and_their_number_is_bounded() {
         let (_news, teller) = std::io::pipe().unwrap();
-        let ledger = Ledger::new(teller);
+        let ledger = ConnectionLedger::new(teller);
         let first = ledger.note("a:1", Verdict::Allowed, None);
         ledger.count(first, 3, 4);
         assert_eq!(ledger.news().len(), 1);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 
 use super::Shared;
-use super::body::Body;
+use super::body::RequestBody;
 use super::ledger::Entry;
 
 const BUFFER_BYTES: usize = 32 * 1024;
@@ -19,7 +19,7 @@ const LINGER: Duration = Duration::from_secs(2);
 /// What a client may still send.
 pub(super) enum Sends {
     Anything,
-    Body(Body),
+    Body(RequestBody),
 }
 
 /// Bytes on their way in one direction.

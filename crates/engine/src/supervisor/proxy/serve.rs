@@ -10,15 +10,15 @@ use contract::domain::limits::PROXY_HEAD_BYTES_MAX;
 use contract::domain::network::{Destination, Verdict, permits};
 use rustix::event::{PollFd, PollFlags};
 
-use super::head::{self, Fault, Request};
+use super::head::{self, HeadFault, Request};
 use super::reach;
 use super::relay::{self, Sends};
-use super::{Door, NOT_LISTED, Shared};
+use super::{ListeningDoor, NOT_LISTED, Shared};
 
 const TUNNEL: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
 /// Serves a client to its end.
-pub(super) fn serve(client: TcpStream, door: &Door, shared: &Shared, permit: &Arc<()>) {
+pub(super) fn serve(client: TcpStream, door: &ListeningDoor, shared: &Shared, permit: &Arc<()>) {
     if client.set_nonblocking(true).is_err() {
         return;
     }
@@ -50,16 +50,16 @@ fn forward(client: &TcpStream, to: &Destination, shared: &Shared, permit: &Arc<(
 fn answer(client: &TcpStream, shared: &Shared, permit: &Arc<()>) {
     let (request, rest) = match read_request(client, shared) {
         Ok(read) => read,
-        Err(Refusal::Malformed(why)) => return say(client, "400 Bad Request", why),
-        Err(Refusal::TooLarge) => {
+        Err(ProxyRefusal::Malformed(why)) => return say(client, "400 Bad Request", why),
+        Err(ProxyRefusal::TooLarge) => {
             return say(client, "431 Request Header Fields Too Large", "the head of the request is too long");
         }
-        Err(Refusal::OtherHost { asked, named }) => {
+        Err(ProxyRefusal::OtherHost { asked, named }) => {
             let why = format!("the Host header of a request to `{asked}` names it");
             let told = format!("the request is for `{asked}`, but its Host header names `{named}`");
             return refuse(client, shared, &named, (Verdict::Denied, why), &told);
         }
-        Err(Refusal::Gone) => return,
+        Err(ProxyRefusal::Gone) => return,
     };
     let to = request.to().clone();
     if !permits(&shared.rules, &to) {
@@ -91,7 +91,7 @@ fn answer(client: &TcpStream, shared: &Shared, permit: &Arc<()>) {
 }
 
 /// Why a request is not looked at further.
-enum Refusal {
+enum ProxyRefusal {
     Malformed(&'static str),
     TooLarge,
     OtherHost {
@@ -103,7 +103,7 @@ enum Refusal {
 }
 
 /// The request, and what came behind its head.
-fn read_request(mut client: &TcpStream, shared: &Shared) -> Result<(Request, Vec<u8>), Refusal> {
+fn read_request(mut client: &TcpStream, shared: &Shared) -> Result<(Request, Vec<u8>), ProxyRefusal> {
     let deadline = Instant::now() + shared.bounds.head;
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
@@ -111,20 +111,22 @@ fn read_request(mut client: &TcpStream, shared: &Shared) -> Result<(Request, Vec
         let left = deadline.saturating_duration_since(Instant::now());
         let waits = vec![PollFd::from_borrowed_fd(client.as_fd(), PollFlags::IN)];
         if left.is_zero() || !shared.wait(waits, left) {
-            return Err(Refusal::Gone);
+            return Err(ProxyRefusal::Gone);
         }
         match client.read(&mut buffer) {
-            Ok(0) => return Err(Refusal::Gone),
+            Ok(0) => return Err(ProxyRefusal::Gone),
             Ok(length) => bytes.extend_from_slice(&buffer[..length]),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-            Err(_) => return Err(Refusal::Gone),
+            Err(_) => return Err(ProxyRefusal::Gone),
         }
         match head::parse(&bytes) {
             Ok(Some((request, length))) => return Ok((request, bytes.split_off(length))),
-            Ok(None) if bytes.len() >= PROXY_HEAD_BYTES_MAX => return Err(Refusal::TooLarge),
+            Ok(None) if bytes.len() >= PROXY_HEAD_BYTES_MAX => return Err(ProxyRefusal::TooLarge),
             Ok(None) => {}
-            Err(Fault::Malformed(why)) => return Err(Refusal::Malformed(why)),
-            Err(Fault::OtherHost { asked, named }) => return Err(Refusal::OtherHost { asked, named }),
+            Err(HeadFault::Malformed(why)) => return Err(ProxyRefusal::Malformed(why)),
+            Err(HeadFault::OtherHost { asked, named }) => {
+                return Err(ProxyRefusal::OtherHost { asked, named });
+            }
         }
     }
 }

@@ -12,8 +12,8 @@ use super::*;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Nothing ends by itself while a test runs.
-const LONG: Bounds =
-    Bounds { connections: 64, head: PATIENCE, resolve: PATIENCE, connect: PATIENCE, idle: PATIENCE };
+const LONG: ProxyLimits =
+    ProxyLimits { connections: 64, head: PATIENCE, resolve: PATIENCE, connect: PATIENCE, idle: PATIENCE };
 const SHORT: Duration = Duration::from_millis(50);
 
 /// The name `stuck` is looked for without end. All others lead to this machine.
@@ -34,11 +34,11 @@ impl World {
         Self::with(LONG, rules)
     }
 
-    fn with(bounds: Bounds, rules: &[&str]) -> Self {
+    fn with(bounds: ProxyLimits, rules: &[&str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
         let rules = rules.iter().map(|rule| HostRule::parse(rule).unwrap()).collect();
-        let doors = vec![(Door { at, to: None }, listener)];
+        let doors = vec![(ListeningDoor { at, to: None }, listener)];
         Self { proxy: Proxy::start_with(rules, doors, bounds, resolve).unwrap(), at }
     }
 
@@ -219,13 +219,13 @@ fn what_is_no_request_gets_400_and_what_is_too_long_431() {
 
 #[test]
 fn slow_heads_and_names_that_are_not_found_do_not_hang_anybody() {
-    let world = World::with(Bounds { head: SHORT, ..LONG }, &[]);
+    let world = World::with(ProxyLimits { head: SHORT, ..LONG }, &[]);
     let slow: Vec<TcpStream> = (0..10).map(|_| world.client()).collect();
     for mut client in slow {
         client.write_all(b"GET http").ok();
         assert_eq!(read_all(&mut client), "");
     }
-    let mut world = World::with(Bounds { resolve: SHORT, ..LONG }, &["stuck:443"]);
+    let mut world = World::with(ProxyLimits { resolve: SHORT, ..LONG }, &["stuck:443"]);
     let answer = world.ask("CONNECT stuck:443 HTTP/1.1\r\n\r\n");
     assert!(answer.starts_with("HTTP/1.1 502 "), "{answer}");
     assert_eq!(world.proxy.finish()[0].verdict, Verdict::Failed);
@@ -235,7 +235,7 @@ fn slow_heads_and_names_that_are_not_found_do_not_hang_anybody() {
 fn one_connection_too_many_is_refused_and_a_free_place_is_used_again() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = silent.local_addr().unwrap();
-    let world = World::with(Bounds { connections: 4, ..LONG }, &[&at.to_string()]);
+    let world = World::with(ProxyLimits { connections: 4, ..LONG }, &[&at.to_string()]);
     let mut open = Vec::new();
     for _ in 0..4 {
         let mut client = world.client();

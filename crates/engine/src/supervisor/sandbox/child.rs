@@ -13,8 +13,8 @@ use rustix::thread::{
     CapabilitySet, UnshareFlags, remove_capability_from_bounding_set, set_no_new_privs, unshare_unsafe,
 };
 
-use super::doors::Doors;
-use super::files::Rules;
+use super::doors::ProxyDoors;
+use super::files::FileRules;
 use super::syscalls::{self, Program};
 
 /// What root inside keeps: what a build does to files, and changing users.
@@ -34,7 +34,7 @@ const FIRST_OTHER_DESCRIPTOR: u32 = 3;
 
 /// Everything that is prepared for the executor's process.
 pub(in crate::supervisor) struct Barrier {
-    pub(super) rules: Option<Rules>,
+    pub(super) rules: Option<FileRules>,
     pub(super) program: Option<Program>,
     /// The namespaces that are new for it: one without any network, one without shared memory of others.
     pub(super) unshares: UnshareFlags,
@@ -43,14 +43,14 @@ pub(in crate::supervisor) struct Barrier {
     /// The highest pid of its namespace.
     pub(super) pid_max: Option<u32>,
     /// What it opens for the proxy in its network, which is a new one.
-    pub(super) doors: Option<Doors>,
+    pub(super) doors: Option<ProxyDoors>,
     /// Directories that are only in memory.
     pub(super) in_memory: Vec<PathBuf>,
 }
 
 /// The steps, in the order in which they are done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::supervisor) enum Step {
+pub(in crate::supervisor) enum SandboxStep {
     Processes,
     Limits,
     Namespaces,
@@ -62,25 +62,25 @@ pub(in crate::supervisor) enum Step {
     Program,
 }
 
-impl Step {
+impl SandboxStep {
     /// As people read it. `None` if the sandbox was closed and the program could not be started.
     pub(in crate::supervisor) fn name(self) -> Option<&'static str> {
         match self {
-            Step::Processes => Some("processes"),
-            Step::Limits => Some("limits"),
-            Step::Namespaces => Some("namespaces"),
-            Step::Network => Some("network"),
-            Step::Capabilities => Some("capabilities"),
-            Step::Descriptors => Some("descriptors"),
-            Step::Landlock => Some("Landlock"),
-            Step::Seccomp => Some("seccomp"),
-            Step::Program => None,
+            SandboxStep::Processes => Some("processes"),
+            SandboxStep::Limits => Some("limits"),
+            SandboxStep::Namespaces => Some("namespaces"),
+            SandboxStep::Network => Some("network"),
+            SandboxStep::Capabilities => Some("capabilities"),
+            SandboxStep::Descriptors => Some("descriptors"),
+            SandboxStep::Landlock => Some("Landlock"),
+            SandboxStep::Seccomp => Some("seccomp"),
+            SandboxStep::Program => None,
         }
     }
 }
 
 impl Barrier {
-    pub(in crate::supervisor) fn open(&mut self, doors: Doors) {
+    pub(in crate::supervisor) fn open(&mut self, doors: ProxyDoors) {
         self.doors = Some(doors);
     }
 
@@ -90,34 +90,34 @@ impl Barrier {
     }
 
     /// Closes the barrier around this process. Each step is told before it is tried; if one fails, nothing may be started.
-    pub(in crate::supervisor) fn close(&self, mut begin: impl FnMut(Step)) -> io::Result<()> {
-        begin(Step::Processes);
+    pub(in crate::supervisor) fn close(&self, mut begin: impl FnMut(SandboxStep)) -> io::Result<()> {
+        begin(SandboxStep::Processes);
         if let Some(pid_max) = self.pid_max {
             put(c"/proc/sys/kernel/pid_max", pid_max)?;
         }
-        begin(Step::Limits);
+        begin(SandboxStep::Limits);
         // In a sandbox inside another one `/proc` cannot be written; the outer one has seen to it.
         put(c"/proc/self/oom_score_adj", OOM_SCORE).ok();
         setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
-        begin(Step::Namespaces);
+        begin(SandboxStep::Namespaces);
         if !self.unshares.is_empty() {
             // SAFETY: it changes nothing in memory and no descriptor.
             unsafe { unshare_unsafe(self.unshares) }?;
         }
-        begin(Step::Network);
-        self.doors.as_ref().map_or(Ok(()), Doors::open)?;
-        begin(Step::Capabilities);
+        begin(SandboxStep::Network);
+        self.doors.as_ref().map_or(Ok(()), ProxyDoors::open)?;
+        begin(SandboxStep::Capabilities);
         if self.drops_capabilities {
             drop_capabilities()?;
         }
-        begin(Step::Descriptors);
+        begin(SandboxStep::Descriptors);
         close_others()?;
-        begin(Step::Landlock);
-        self.rules.as_ref().map_or(Ok(()), Rules::apply)?;
-        begin(Step::Seccomp);
+        begin(SandboxStep::Landlock);
+        self.rules.as_ref().map_or(Ok(()), FileRules::apply)?;
+        begin(SandboxStep::Seccomp);
         set_no_new_privs(true)?;
         self.program.iter().try_for_each(syscalls::put_in_force)?;
-        begin(Step::Program);
+        begin(SandboxStep::Program);
         Ok(())
     }
 }

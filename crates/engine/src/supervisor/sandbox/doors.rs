@@ -13,32 +13,32 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, SocketType, recvmsg, sendmsg,
 };
 
-use crate::supervisor::proxy::Door;
+use crate::supervisor::proxy::ListeningDoor;
 
 /// Descriptors in one message.
 const BATCH: usize = 32;
 
 /// What the executor's process opens.
-pub(in crate::supervisor) struct Doors {
+pub(in crate::supervisor) struct ProxyDoors {
     addresses: Vec<SocketAddr>,
     sender: UnixStream,
 }
 
 /// Where the proxy gets the sockets.
-pub(in crate::supervisor) struct Receiver {
+pub(in crate::supervisor) struct SocketReceiver {
     socket: UnixStream,
     count: usize,
 }
 
 /// Both ends, before the executor's process begins.
-pub(in crate::supervisor) fn pair(doors: &[Door]) -> io::Result<(Doors, Receiver)> {
+pub(in crate::supervisor) fn pair(doors: &[ListeningDoor]) -> io::Result<(ProxyDoors, SocketReceiver)> {
     let (sender, socket) = UnixStream::pair()?;
     let addresses: Vec<SocketAddr> = doors.iter().map(|door| door.at).collect();
     let count = addresses.len();
-    Ok((Doors { addresses, sender }, Receiver { socket, count }))
+    Ok((ProxyDoors { addresses, sender }, SocketReceiver { socket, count }))
 }
 
-impl Doors {
+impl ProxyDoors {
     /// Listens in the network of this process, and hands the sockets out.
     pub(super) fn open(&self) -> io::Result<()> {
         turn_on_loopback()?;
@@ -57,13 +57,13 @@ impl Doors {
     }
 }
 
-impl From<Receiver> for OwnedFd {
-    fn from(receiver: Receiver) -> Self {
+impl From<SocketReceiver> for OwnedFd {
+    fn from(receiver: SocketReceiver) -> Self {
         receiver.socket.into()
     }
 }
 
-impl Receiver {
+impl SocketReceiver {
     /// The same after its socket went through other hands.
     pub(in crate::supervisor) fn from_socket(socket: OwnedFd, count: usize) -> Self {
         Self { socket: socket.into(), count }

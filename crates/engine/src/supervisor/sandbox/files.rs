@@ -31,7 +31,7 @@ const DEVICES: &[&str] = &[
 ];
 
 /// What the rules are made of.
-pub(super) struct Wanted<'w> {
+pub(super) struct FileRuleInput<'w> {
     pub(super) writes: Option<&'w [OsString]>,
     pub(super) denies_tcp: bool,
     /// Ports to which a connection is possible all the same.
@@ -41,26 +41,26 @@ pub(super) struct Wanted<'w> {
 }
 
 /// Rules that are not in force yet.
-pub(super) struct Rules {
+pub(super) struct FileRules {
     created: RulesetCreated,
     /// Why signals, abstract sockets and TCP are not covered.
     pub(super) lacks: Option<String>,
 }
 
 /// The rules, or why the system has none.
-pub(super) fn rules(wanted: &Wanted<'_>) -> Result<Rules, String> {
+pub(super) fn rules(wanted: &FileRuleInput<'_>) -> Result<FileRules, String> {
     match whole(wanted) {
-        Ok(created) => Ok(Rules { created, lacks: None }),
+        Ok(created) => Ok(FileRules { created, lacks: None }),
         Err(reason) if !wanted.takes_less => Err(reason),
         Err(reason) => {
             let writes = wanted.writes.ok_or_else(|| reason.clone())?;
             let created = with_writes(hard(), FILES_ONLY, writes)?;
-            Ok(Rules { created, lacks: Some(reason) })
+            Ok(FileRules { created, lacks: Some(reason) })
         }
     }
 }
 
-fn whole(wanted: &Wanted<'_>) -> Result<RulesetCreated, String> {
+fn whole(wanted: &FileRuleInput<'_>) -> Result<RulesetCreated, String> {
     let mut ruleset = hard().scope(Scope::from_all(WHOLE)).map_err(told)?;
     if wanted.denies_tcp {
         // Without a rule for any port but those below.
@@ -119,7 +119,7 @@ fn open(path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?)
 }
 
-impl Rules {
+impl FileRules {
     /// Puts the rules in force for this process permanently. An error if the kernel enforces less than all of them.
     pub(super) fn apply(&self) -> io::Result<()> {
         match self.created.try_clone()?.restrict_self() {

@@ -10,9 +10,9 @@ use rustix::thread::UnshareFlags;
 
 use super::child::Barrier;
 use super::devices::{self, Devices};
-use super::files::{self, Wanted};
-use super::mounts::{self, Cover};
-use super::{Part, Reach, Sandbox, SandboxInForce, sockets, syscalls};
+use super::files::{self, FileRuleInput};
+use super::mounts::{self, MountCover};
+use super::{Reach, Sandbox, SandboxInForce, SandboxPart, sockets, syscalls};
 
 const TEMPORARY: &str = "/tmp";
 const SHARED_MEMORY: &str = "/dev/shm";
@@ -38,24 +38,24 @@ impl CommonMounts {
     /// Covers directories that others use too, and hides disks and terminals.
     fn make(keeps: &[PathBuf], bytes_max: u64) -> Result<Self, String> {
         let mut covered = Vec::new();
-        let mut cover = |directory: &Path, kind: Cover| {
+        let mut cover = |directory: &Path, kind: MountCover| {
             cover(directory, kind, bytes_max, keeps)?;
             covered.push(directory.to_owned());
             Ok::<(), String>(())
         };
         for directory in sockets::DIRECTORIES.map(Path::new) {
             if is_own_directory(directory) {
-                cover(directory, Cover::Plain)?;
+                cover(directory, MountCover::Plain)?;
             }
         }
         mounts::make_veils().map_err(|error| format!("a file in /run: {error}"))?;
         if is_own_directory(Path::new(SHARED_MEMORY)) {
-            cover(Path::new(SHARED_MEMORY), Cover::Shared)?;
+            cover(Path::new(SHARED_MEMORY), MountCover::Shared)?;
         }
         // Those of others could be read and written to.
         if is_own_directory(Path::new(TERMINALS)) && mounts::new_terminals(TERMINALS, TERMINAL_MAKER).is_err()
         {
-            cover(Path::new(TERMINALS), Cover::Veil)?;
+            cover(Path::new(TERMINALS), MountCover::Veil)?;
         }
         // One that cannot be hidden is no reason to hide nothing else.
         let devices = hide_devices(&Devices::look());
@@ -105,7 +105,7 @@ pub(in crate::supervisor) fn lay_out(
     let doors = sandbox.reachable.doors();
     let ports: Vec<u16> =
         doors.iter().filter(|_| reach == Reach::Proxied).map(|door| door.at.port()).collect();
-    let wanted = Wanted {
+    let wanted = FileRuleInput {
         writes: writes.as_deref(),
         denies_tcp: sandbox.network == NetworkUse::None && reach != Reach::Open,
         ports: &ports,
@@ -119,12 +119,12 @@ pub(in crate::supervisor) fn lay_out(
         store,
         sockets,
         signals: match &rules {
-            Ok(rules) => rules.lacks.clone().map_or(Part::On, Part::Refused),
-            Err(reason) => Part::Refused(reason.clone()),
+            Ok(rules) => rules.lacks.clone().map_or(SandboxPart::On, SandboxPart::Refused),
+            Err(reason) => SandboxPart::Refused(reason.clone()),
         },
-        syscalls: program.as_ref().err().cloned().map_or(Part::On, Part::Refused),
+        syscalls: program.as_ref().err().cloned().map_or(SandboxPart::On, SandboxPart::Refused),
         network: network_part(sandbox, &namespace, program.is_ok()),
-        limits: pid_max.as_ref().err().cloned().map_or(Part::On, Part::Refused),
+        limits: pid_max.as_ref().err().cloned().map_or(SandboxPart::On, SandboxPart::Refused),
         reachable: (reach == Reach::Proxied).then(|| sandbox.reachable.clone()),
     };
     let missing = in_force.missing();
@@ -133,7 +133,7 @@ pub(in crate::supervisor) fn lay_out(
     }
     // A network of its own takes the kernel as long as all the rest, and adds nothing where no socket can be made that
     // reaches a network, and no abstract one of others can be reached.
-    let is_closed = in_force.signals == Part::On && in_force.syscalls == Part::On;
+    let is_closed = in_force.signals == SandboxPart::On && in_force.syscalls == SandboxPart::On;
     let network = match reach {
         Reach::Proxied => UnshareFlags::NEWNET,
         Reach::Closed if !is_closed => UnshareFlags::NEWNET,
@@ -153,28 +153,28 @@ pub(in crate::supervisor) fn lay_out(
 }
 
 /// What is in files is held by the rules; what is about them, and what is read-only in open directories, by mounts.
-fn file_part(sandbox: &Sandbox, rules: &Result<files::Rules, String>, rest: &Part) -> Part {
+fn file_part(sandbox: &Sandbox, rules: &Result<files::FileRules, String>, rest: &SandboxPart) -> SandboxPart {
     if let Some(lacks) = &sandbox.lacks {
-        return Part::Refused(lacks.clone());
+        return SandboxPart::Refused(lacks.clone());
     }
     match (&sandbox.writes, rules, rest) {
-        (None, _, _) => Part::Off("the task does not say what it writes".to_owned()),
-        (Some(_), Err(reason), _) => Part::Refused(reason.clone()),
-        (Some(_), Ok(_), Part::Refused(reason)) => Part::Refused(format!(
+        (None, _, _) => SandboxPart::Off("the task does not say what it writes".to_owned()),
+        (Some(_), Err(reason), _) => SandboxPart::Refused(reason.clone()),
+        (Some(_), Ok(_), SandboxPart::Refused(reason)) => SandboxPart::Refused(format!(
             "permissions, times and attributes of files elsewhere can be changed: {reason}"
         )),
-        (Some(_), Ok(_), Part::On | Part::Off(_)) => Part::On,
+        (Some(_), Ok(_), SandboxPart::On | SandboxPart::Off(_)) => SandboxPart::On,
     }
 }
 
-fn network_part(sandbox: &Sandbox, namespace: &Result<(), String>, has_filter: bool) -> Part {
+fn network_part(sandbox: &Sandbox, namespace: &Result<(), String>, has_filter: bool) -> SandboxPart {
     match (sandbox.reach(), namespace) {
-        (Reach::Open, _) => Part::Off("the task may use the network".to_owned()),
+        (Reach::Open, _) => SandboxPart::Off("the task may use the network".to_owned()),
         (Reach::Proxied, Err(reason)) => {
-            Part::Refused(format!("a proxy that cannot be avoided needs a namespace: {reason}"))
+            SandboxPart::Refused(format!("a proxy that cannot be avoided needs a namespace: {reason}"))
         }
-        (Reach::Proxied | Reach::Closed, _) if has_filter => Part::On,
-        (Reach::Proxied | Reach::Closed, _) => Part::Refused("there is no seccomp filter".to_owned()),
+        (Reach::Proxied | Reach::Closed, _) if has_filter => SandboxPart::On,
+        (Reach::Proxied | Reach::Closed, _) => SandboxPart::Refused("there is no seccomp filter".to_owned()),
     }
 }
 
@@ -199,18 +199,18 @@ fn version(release: &str) -> Option<(u32, u32)> {
 /// What the mounts achieve.
 struct Mounted {
     /// Everything is read-only but what can be written.
-    rest: Part,
+    rest: SandboxPart,
     /// What must be hidden is hidden.
-    store: Part,
+    store: SandboxPart,
     /// So are sockets of others.
-    sockets: Part,
+    sockets: SandboxPart,
     /// Directories that are empty and only in memory.
     in_memory: Vec<PathBuf>,
 }
 
 impl Mounted {
     fn refused(reason: &str) -> Self {
-        let part = || Part::Refused(reason.to_owned());
+        let part = || SandboxPart::Refused(reason.to_owned());
         Self { rest: part(), store: part(), sockets: part(), in_memory: Vec::new() }
     }
 }
@@ -228,7 +228,7 @@ fn lay_mounts(sandbox: &Sandbox, writes: &mut Option<Vec<OsString>>, bound: Opti
         Ok(covered) => covered,
         Err(reason) => return Mounted::refused(&reason),
     };
-    let part = |done: Result<(), String>| done.err().map_or(Part::On, Part::Refused);
+    let part = |done: Result<(), String>| done.err().map_or(SandboxPart::On, SandboxPart::Refused);
     let store = part(hide_all(sandbox, &keeps).and(devices));
     let sockets = part(match bound {
         None => Err("too many sockets are open on this machine".to_owned()),
@@ -241,9 +241,9 @@ fn lay_mounts(sandbox: &Sandbox, writes: &mut Option<Vec<OsString>>, bound: Opti
     });
     // At last, because it moves what was mounted before.
     let rest = match (writes, &store) {
-        (None, _) => Part::On,
-        (Some(_), Part::Refused(reason)) => Part::Refused(reason.clone()),
-        (Some(writes), Part::On | Part::Off(_)) => part(leave_writable(writes)),
+        (None, _) => SandboxPart::On,
+        (Some(_), SandboxPart::Refused(reason)) => SandboxPart::Refused(reason.clone()),
+        (Some(writes), SandboxPart::On | SandboxPart::Off(_)) => part(leave_writable(writes)),
     };
     Mounted { rest, store, sockets, in_memory }
 }
@@ -264,7 +264,7 @@ fn cover_temporary(
 ) -> Result<Vec<PathBuf>, String> {
     let Some(writes) = writes else { return Ok(covered) };
     let temporary = Path::new(TEMPORARY);
-    cover(temporary, Cover::Shared, bytes_max, keeps)?;
+    cover(temporary, MountCover::Shared, bytes_max, keeps)?;
     covered.push(temporary.to_owned());
     // Rules hold for everything inside, so that one for this directory would open what is kept there too.
     if !keeps.iter().any(|keep| keep.starts_with(temporary)) {
@@ -273,7 +273,7 @@ fn cover_temporary(
     Ok(covered)
 }
 
-fn cover(directory: &Path, kind: Cover, bytes_max: u64, keeps: &[PathBuf]) -> Result<(), String> {
+fn cover(directory: &Path, kind: MountCover, bytes_max: u64, keeps: &[PathBuf]) -> Result<(), String> {
     let named = |error: io::Error| format!("an empty {}: {error}", directory.display());
     if let Some(needed) = keeps.iter().find(|keep| directory.starts_with(keep)) {
         let (directory, needed) = (directory.display(), needed.display());

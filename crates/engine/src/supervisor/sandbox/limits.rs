@@ -6,23 +6,23 @@ use std::time::{Duration, Instant};
 use contract::domain::limits::SANDBOX_DESCRIPTORS_MAX;
 
 use super::Limits;
-use super::memory::{Held, Places};
+use super::memory::{MemoryMounts, MemoryUse};
 use crate::supervisor::process_table::Process;
 
 /// How often memory and processes are counted.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Watches over the limits.
-pub(in crate::supervisor) struct Usage {
+pub(in crate::supervisor) struct LimitWatch {
     limits: Limits,
-    places: Places,
+    places: MemoryMounts,
     due: Instant,
 }
 
-impl Usage {
+impl LimitWatch {
     /// The first look comes soon: much can be allocated in a second. What is in these directories is in memory.
     pub(in crate::supervisor) fn new(limits: Limits, in_memory: Vec<PathBuf>) -> Self {
-        Self { limits, places: Places::new(in_memory), due: Instant::now() + INTERVAL / 4 }
+        Self { limits, places: MemoryMounts::new(in_memory), due: Instant::now() + INTERVAL / 4 }
     }
 
     /// Prepares to count what is in shared segments. Says why it cannot be done.
@@ -46,7 +46,7 @@ impl Usage {
     }
 }
 
-fn exceeded(limits: &Limits, processes: usize, held: Held) -> Option<String> {
+fn exceeded(limits: &Limits, processes: usize, held: MemoryUse) -> Option<String> {
     if processes >= usize::try_from(limits.processes_max).unwrap_or(usize::MAX) {
         return Some(format!("more than {} processes", limits.processes_max));
     }
@@ -65,12 +65,12 @@ mod tests {
     #[test]
     fn a_limit_is_exceeded_above_its_memory_and_at_its_processes() {
         let limits = Limits { processes_max: 10, memory_bytes_max: 2 * 1024 * 1024 };
-        let held = |bytes| Held { bytes, is_partial: false };
+        let held = |bytes| MemoryUse { bytes, is_partial: false };
         assert_eq!(exceeded(&limits, 9, held(2 * 1024 * 1024)), None);
         let said = exceeded(&limits, 9, held(2 * 1024 * 1024 + 1));
         assert_eq!(said.as_deref(), Some("more than 2 MiB of memory"));
         assert_eq!(exceeded(&limits, 10, held(0)).as_deref(), Some("more than 10 processes"));
-        let said = exceeded(&limits, 1, Held { bytes: 0, is_partial: true });
+        let said = exceeded(&limits, 1, MemoryUse { bytes: 0, is_partial: true });
         assert_eq!(said.as_deref(), Some("more than 200000 open files"));
     }
 }

@@ -23,26 +23,26 @@ const SEGMENT_SWAPPED: &str = "swap";
 
 /// What processes hold. Memory that several of them map counts for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct MemoryUse {
     pub(super) bytes: u64,
     /// More descriptors are open than are looked at, so that not all is known.
     pub(super) is_partial: bool,
 }
 
 /// Where memory is looked for.
-pub(super) struct Places {
+pub(super) struct MemoryMounts {
     /// Directories of the namespace that are only in memory.
     directories: Vec<PathBuf>,
     /// Whether this process sees the shared segments of the namespace. `None`: not tried yet.
     sees_segments: Option<bool>,
 }
 
-impl Places {
+impl MemoryMounts {
     pub(super) fn new(directories: Vec<PathBuf>) -> Self {
         Self { directories, sees_segments: None }
     }
 
-    pub(super) fn held(&mut self, processes: &[Process]) -> Held {
+    pub(super) fn held(&mut self, processes: &[Process]) -> MemoryUse {
         let living: Vec<(PathBuf, u64)> =
             processes.iter().filter_map(|process| living(process.pid)).collect();
         let resident =
@@ -50,7 +50,7 @@ impl Places {
         let directories: u64 = self.directories.iter().filter_map(used_bytes).sum();
         let (files, is_partial) = memory_files(living.iter().map(|(place, _)| place.as_path()));
         let bytes = [resident, directories, files, self.segments(processes)];
-        Held { bytes: bytes.into_iter().fold(0, u64::saturating_add), is_partial }
+        MemoryUse { bytes: bytes.into_iter().fold(0, u64::saturating_add), is_partial }
     }
 
     /// Moves this process into the namespace of segments that the processes have. All of them are in the same one: this
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn segments_that_cannot_be_counted_are_told() {
-        let mut places = Places::new(Vec::new());
+        let mut places = MemoryMounts::new(Vec::new());
         let told = places.enter(&fs::File::open("/dev/null").unwrap()).unwrap();
         assert!(told.starts_with("System V segments cannot be counted: "), "{told}");
         assert_eq!((places.sees_segments, places.segments(&[])), (Some(false), 0));

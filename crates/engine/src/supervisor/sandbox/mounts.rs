@@ -25,7 +25,7 @@ const MOUNT_ATTR_NODEV: u64 = 4;
 
 /// What the new directory over another one is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cover {
+pub(super) enum MountCover {
     /// Empty, and everybody may write there if nothing else forbids it.
     Shared,
     /// Empty, as its owner left it.
@@ -36,19 +36,19 @@ pub(super) enum Cover {
 
 /// Puts an empty file system over a directory, in which there is room for so many bytes. What is at one of `keeps` inside
 /// stays reachable.
-pub(super) fn cover(target: &Path, kind: Cover, bytes_max: u64, keeps: &[PathBuf]) -> io::Result<()> {
+pub(super) fn cover(target: &Path, kind: MountCover, bytes_max: u64, keeps: &[PathBuf]) -> io::Result<()> {
     let inside = keeps.iter().filter(|keep| keep.starts_with(target) && keep.as_path() != target);
-    let mut kept: Vec<Kept<'_>> = Vec::new();
+    let mut kept: Vec<KeptMount<'_>> = Vec::new();
     for path in inside {
         let is_inside_another = kept.iter().any(|other| path.starts_with(other.path));
-        if !is_inside_another && let Some(keep) = Kept::take(path)? {
+        if !is_inside_another && let Some(keep) = KeptMount::take(path)? {
             kept.push(keep);
         }
     }
     let mode = match kind {
-        Cover::Shared => "1777",
-        Cover::Plain => "755",
-        Cover::Veil => "111",
+        MountCover::Shared => "1777",
+        MountCover::Plain => "755",
+        MountCover::Veil => "111",
     };
     let options = CString::new(format!("mode={mode},size={bytes_max},nr_inodes={SANDBOX_TMPFS_FILES_MAX}"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
@@ -56,17 +56,17 @@ pub(super) fn cover(target: &Path, kind: Cover, bytes_max: u64, keeps: &[PathBuf
     for keep in kept {
         keep.put_back()?;
     }
-    if kind == Cover::Veil { make_read_only(target, Depth::This) } else { Ok(()) }
+    if kind == MountCover::Veil { make_read_only(target, MountDepth::This) } else { Ok(()) }
 }
 
 /// A mount that is in no directory at the moment.
-struct Kept<'k> {
+struct KeptMount<'k> {
     path: &'k Path,
     tree: OwnedFd,
     is_directory: bool,
 }
 
-impl<'k> Kept<'k> {
+impl<'k> KeptMount<'k> {
     /// `None` if nothing is there.
     fn take(path: &'k Path) -> io::Result<Option<Self>> {
         let is_directory = match std::fs::metadata(path) {
@@ -117,10 +117,10 @@ pub(super) fn leave_writable(open: &[PathBuf]) -> io::Result<()> {
     }
     let mut kept = Vec::new();
     for path in outermost(open) {
-        kept.extend(Kept::take(path)?);
+        kept.extend(KeptMount::take(path)?);
     }
-    make_read_only(Path::new("/"), Depth::Whole)?;
-    kept.into_iter().try_for_each(Kept::attach)
+    make_read_only(Path::new("/"), MountDepth::Whole)?;
+    kept.into_iter().try_for_each(KeptMount::attach)
 }
 
 /// Those that are in none of the others. Files cannot be moved from one mount to another, so there is one for each tree.
@@ -141,7 +141,7 @@ pub(super) fn hide(path: &Path, keeps: &[PathBuf]) -> io::Result<()> {
     let Ok(found) = rustix::fs::lstat(path) else { return Ok(()) };
     match FileType::from_raw_mode(found.st_mode) {
         FileType::Directory if keeps.iter().any(|keep| keep.starts_with(path)) => {
-            cover(path, Cover::Veil, SANDBOX_TMPFS_BYTES_MAX, keeps)
+            cover(path, MountCover::Veil, SANDBOX_TMPFS_BYTES_MAX, keeps)
         }
         FileType::Directory => Ok(rustix::mount::mount_bind(VEIL_DIRECTORY, path)?),
         // It leads to something that is hidden under its own name.
@@ -162,7 +162,7 @@ pub(super) fn make_veils() -> io::Result<()> {
     // Read-only once, and so is every mount of it.
     for veil in [VEIL, VEIL_DIRECTORY] {
         rustix::mount::mount_bind(veil, veil)?;
-        make_read_only(Path::new(veil), Depth::This)?;
+        make_read_only(Path::new(veil), MountDepth::This)?;
     }
     Ok(())
 }
@@ -170,7 +170,7 @@ pub(super) fn make_veils() -> io::Result<()> {
 /// Keeps everybody from writing to a file or a directory.
 pub(super) fn protect(path: &Path) -> io::Result<()> {
     pin(path)?;
-    make_read_only(path, Depth::Whole)
+    make_read_only(path, MountDepth::Whole)
 }
 
 /// Keeps a directory from being moved or removed.
@@ -179,7 +179,7 @@ pub(super) fn pin(path: &Path) -> io::Result<()> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Depth {
+enum MountDepth {
     This,
     Whole,
 }
@@ -193,20 +193,20 @@ struct Attributes {
     users: u64,
 }
 
-fn make_read_only(path: &Path, depth: Depth) -> io::Result<()> {
+fn make_read_only(path: &Path, depth: MountDepth) -> io::Result<()> {
     set_flag(path, MOUNT_ATTR_RDONLY, depth)
 }
 
 /// Lets nobody open a device of this mount. An error if the path is none.
 pub(super) fn forbid_devices(path: &Path) -> io::Result<()> {
-    set_flag(path, MOUNT_ATTR_NODEV, Depth::This)
+    set_flag(path, MOUNT_ATTR_NODEV, MountDepth::This)
 }
 
 /// Sets one flag and leaves the others, which a remount would have to repeat.
-fn set_flag(path: &Path, flag: u64, depth: Depth) -> io::Result<()> {
+fn set_flag(path: &Path, flag: u64, depth: MountDepth) -> io::Result<()> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     let attributes = Attributes { set: flag, clear: 0, propagation: 0, users: 0 };
-    let flags = if depth == Depth::Whole { libc::AT_RECURSIVE } else { 0 };
+    let flags = if depth == MountDepth::Whole { libc::AT_RECURSIVE } else { 0 };
     // SAFETY: the kernel reads the name and the attributes, which outlive the call, and writes nothing.
     let done = unsafe {
         libc::syscall(

@@ -17,7 +17,7 @@ pub(in crate::supervisor) struct Barrier;
 pub(in crate::supervisor) struct Usage;
 
 /// There are none.
-pub(in crate::supervisor) struct Doors {
+pub(in crate::supervisor) struct ProxyDoors {
     never: Infallible,
 }
 
@@ -38,7 +38,7 @@ pub(in crate::supervisor) fn lay_out(
 }
 
 impl Barrier {
-    pub(in crate::supervisor) fn open(&mut self, doors: Doors) {
+    pub(in crate::supervisor) fn open(&mut self, doors: ProxyDoors) {
         match doors.never {}
     }
 

@@ -16,20 +16,20 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGTERM};
 
 use super::namespace::Namespace;
 use super::raw_pid;
-use crate::supervisor::frame::{Exit, Gone};
-use crate::supervisor::killing::{Killing, Targets};
+use crate::supervisor::frame::{Gone, ProcessExit};
+use crate::supervisor::killing::{KillTargets, Killing};
 use crate::supervisor::{process_table, wait_for};
 
 /// After a kill, how long to wait for the deaths before looking again.
 const DEATHS_WAIT: Duration = Duration::from_millis(5);
 
 /// What tells the shim about its children. Made before anything is started, so that no end of a child is missed.
-pub(super) struct Changes {
+pub(super) struct ChildSignals {
     signals: UnixStream,
     own: OwnChildren,
 }
 
-impl Changes {
+impl ChildSignals {
     pub(super) fn catch() -> io::Result<Self> {
         let (signals, teller) = UnixStream::pair()?;
         signals.set_nonblocking(true)?;
@@ -50,11 +50,11 @@ impl Changes {
 }
 
 pub(super) struct Children {
-    changes: Changes,
+    changes: ChildSignals,
     executor: Pid,
     /// Where the executor lives, if it has a namespace of its own.
     namespace: Option<Namespace>,
-    state: State,
+    state: ChildState,
     is_news: bool,
 }
 
@@ -83,16 +83,16 @@ impl OwnChildren {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
+enum ChildState {
     Running,
     /// Dead, and kept as a zombie: as long as it is there, its group's number cannot mean another group.
-    Ended(Exit),
-    Reaped(Exit),
+    Ended(ProcessExit),
+    Reaped(ProcessExit),
 }
 
 impl Children {
-    pub(super) fn new(changes: Changes, executor: Pid, namespace: Option<Namespace>) -> Self {
-        Self { changes, executor, namespace, state: State::Running, is_news: false }
+    pub(super) fn new(changes: ChildSignals, executor: Pid, namespace: Option<Namespace>) -> Self {
+        Self { changes, executor, namespace, state: ChildState::Running, is_news: false }
     }
 
     pub(super) fn namespace(&self) -> Option<&Namespace> {
@@ -100,15 +100,15 @@ impl Children {
     }
 
     /// How the executor ended, once it has.
-    pub(super) fn exit(&self) -> Option<Exit> {
+    pub(super) fn exit(&self) -> Option<ProcessExit> {
         match self.state {
-            State::Running => None,
-            State::Ended(exit) | State::Reaped(exit) => Some(exit),
+            ChildState::Running => None,
+            ChildState::Ended(exit) | ChildState::Reaped(exit) => Some(exit),
         }
     }
 
     /// The same, once.
-    pub(super) fn take_news(&mut self) -> Option<Exit> {
+    pub(super) fn take_news(&mut self) -> Option<ProcessExit> {
         std::mem::take(&mut self.is_news).then(|| self.exit()).flatten()
     }
 
@@ -123,10 +123,10 @@ impl Children {
         let peek = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         match rustix::process::waitid(WaitId::Pid(self.executor), peek) {
             Ok(Some(status)) => {
-                let signal = || status.terminating_signal().map(Exit::Signal);
-                if let Some(exit) = status.exit_status().map(Exit::Code).or_else(signal) {
+                let signal = || status.terminating_signal().map(ProcessExit::Signal);
+                if let Some(exit) = status.exit_status().map(ProcessExit::Code).or_else(signal) {
                     self.is_news |= self.exit().is_none();
-                    self.state = State::Ended(exit);
+                    self.state = ChildState::Ended(exit);
                 }
             }
             _ => {
@@ -141,7 +141,7 @@ impl Children {
             return self.end_namespace(&namespace);
         }
         let deadline = Instant::now() + KILL_DEADLINE;
-        if !matches!(self.state, State::Reaped(_)) {
+        if !matches!(self.state, ChildState::Reaped(_)) {
             // In one step, so that a chain of forks in this group cannot run ahead of the table. Where there is
             // no table, the group is all that can be found.
             let signal =
@@ -216,21 +216,21 @@ impl Children {
     }
 
     fn note(&mut self, pid: Pid, status: WaitStatus) {
-        let signal = || status.terminating_signal().map(Exit::Signal);
+        let signal = || status.terminating_signal().map(ProcessExit::Signal);
         if pid == self.executor
-            && let Some(exit) = status.exit_status().map(Exit::Code).or_else(signal)
+            && let Some(exit) = status.exit_status().map(ProcessExit::Code).or_else(signal)
         {
             self.is_news |= self.exit().is_none();
-            self.state = State::Reaped(exit);
+            self.state = ChildState::Reaped(exit);
         }
     }
 }
 
 /// All descendants, and their groups. A group lies within one session, and every session at or below the
 /// shim's holds only descendants, so just the shim's own group has to be left out.
-fn family() -> Targets {
+fn family() -> KillTargets {
     let own_pid = std::process::id();
     let processes = process_table::descendants(&process_table::snapshot(), own_pid, &BTreeSet::new());
     let groups = processes.iter().map(|process| process.group).filter(|&group| group != own_pid).collect();
-    Targets { processes, groups }
+    KillTargets { processes, groups }
 }

@@ -7,16 +7,16 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use super::link::Link;
+use super::link::ShimLink;
 use super::starting;
-use crate::supervisor::frame::{Fault, LAUNCH_BYTES_MAX, NOT_STARTED, OUTPUT_BYTES_MAX, kind};
+use crate::supervisor::frame::{LAUNCH_BYTES_MAX, NOT_STARTED, OUTPUT_BYTES_MAX, StartFault, kind};
 use crate::supervisor::launch::{LaunchSpec, Stdin};
 use crate::supervisor::sandbox::Barrier;
 
 pub(super) struct Executor {
     pub(super) pid: Pid,
     stdin: Option<Feed>,
-    outputs: [Output; 2],
+    outputs: [ChildPipes; 2],
 }
 
 /// Input that the executor has not read yet.
@@ -39,15 +39,15 @@ impl Feed {
     }
 }
 
-struct Output {
+struct ChildPipes {
     kind: u8,
     pipe: Option<OwnedFd>,
 }
 
 impl Executor {
-    pub(super) fn start(spec: LaunchSpec, barrier: Option<Barrier>) -> Result<Self, Fault> {
+    pub(super) fn start(spec: LaunchSpec, barrier: Option<Barrier>) -> Result<Self, StartFault> {
         let Some(program) = spec.argv.first() else {
-            return Err(Fault { message: "no program to start".to_owned(), errno: None });
+            return Err(StartFault { message: "no program to start".to_owned(), errno: None });
         };
         // Looked at first, because the start itself would call a missing directory a missing program.
         let cwd = spec.cwd.display();
@@ -66,8 +66,8 @@ impl Executor {
             (Stdin::KeptOpen(bytes), Some(pipe)) => Some(Feed { pipe, bytes, written: 0, keeps_open: true }),
             (Stdin::Bytes(_) | Stdin::KeptOpen(_) | Stdin::Closed, _) => None,
         };
-        let stdout = Output { kind: kind::STDOUT, pipe: Some(started.stdout) };
-        let stderr = Output { kind: kind::STDERR, pipe: Some(started.stderr) };
+        let stdout = ChildPipes { kind: kind::STDOUT, pipe: Some(started.stdout) };
+        let stderr = ChildPipes { kind: kind::STDERR, pipe: Some(started.stderr) };
         let executor = Self { pid: started.pid, stdin, outputs: [stdout, stderr] };
         if let Err(error) = executor.never_block() {
             // With pipes that block it cannot be watched. It has hardly begun.
@@ -112,7 +112,7 @@ impl Executor {
     }
 
     /// Moves at most one piece of each output on, so that neither starves the other.
-    pub(super) fn pump(&mut self, link: &mut Link) {
+    pub(super) fn pump(&mut self, link: &mut ShimLink) {
         for output in &mut self.outputs {
             if link.has_room() {
                 output.forward(link);
@@ -122,7 +122,7 @@ impl Executor {
 
     /// Moves on what is still in the pipes now that every writer should be dead. Bounded by what a pipe can
     /// hold: someone outside the family tree may have been given the other end and keep writing.
-    pub(super) fn drain(&mut self, link: &mut Link) {
+    pub(super) fn drain(&mut self, link: &mut ShimLink) {
         self.stdin = None;
         for output in &mut self.outputs {
             let mut left = output.capacity();
@@ -152,9 +152,9 @@ impl Executor {
     }
 }
 
-impl Output {
+impl ChildPipes {
     /// Moves one piece on: its length, or nothing if there is none now or never again.
-    fn forward(&mut self, link: &mut Link) -> Option<usize> {
+    fn forward(&mut self, link: &mut ShimLink) -> Option<usize> {
         loop {
             match link.forward(self.kind, self.pipe.as_ref()?.as_fd()) {
                 Ok(0) => self.pipe = None,
@@ -178,6 +178,6 @@ impl Output {
     }
 }
 
-fn fault(attempted: &str, error: &io::Error) -> Fault {
-    Fault { message: format!("{attempted}: {error}"), errno: error.raw_os_error() }
+fn fault(attempted: &str, error: &io::Error) -> StartFault {
+    StartFault { message: format!("{attempted}: {error}"), errno: error.raw_os_error() }
 }

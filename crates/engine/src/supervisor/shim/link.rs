@@ -13,7 +13,7 @@ use crate::supervisor::wait_for;
 
 /// What writ wants, or what follows from its death.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum ShimOrder {
     Stop,
     Kill,
 }
@@ -22,7 +22,7 @@ pub(super) enum Order {
 /// writ slows the executor down instead of filling memory.
 const PENDING_BYTES_MAX: usize = 256 * 1024;
 
-pub(super) struct Link {
+pub(super) struct ShimLink {
     control: BorrowedFd<'static>,
     frames: BorrowedFd<'static>,
     incoming: Incoming,
@@ -39,7 +39,7 @@ pub(super) struct Link {
     scratch: Vec<u8>,
 }
 
-impl Link {
+impl ShimLink {
     pub(super) fn open() -> io::Result<Self> {
         let (control, frames) = (rustix::stdio::stdin(), rustix::stdio::stdout());
         rustix::io::ioctl_fionbio(control, true)?;
@@ -74,16 +74,16 @@ impl Link {
     }
 
     /// The next thing to do for writ. Its death is an order to kill, every time it is asked.
-    pub(super) fn next_order(&mut self) -> Option<Order> {
+    pub(super) fn next_order(&mut self) -> Option<ShimOrder> {
         self.read_control();
         if self.is_mute || self.is_deaf {
-            return Some(Order::Kill);
+            return Some(ShimOrder::Kill);
         }
         loop {
             match self.orders.pop_front()? {
-                ToShim::Stop => return Some(Order::Stop),
+                ToShim::Stop => return Some(ShimOrder::Stop),
                 // A second launch is as wrong as nonsense: end what there is.
-                ToShim::Kill | ToShim::Launch(_) => return Some(Order::Kill),
+                ToShim::Kill | ToShim::Launch(_) => return Some(ShimOrder::Kill),
                 ToShim::Input(bytes) => self.input.extend(bytes),
             }
         }

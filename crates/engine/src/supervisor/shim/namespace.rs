@@ -77,13 +77,13 @@ pub(super) fn enter() -> io::Result<NamespaceEntry> {
 }
 
 /// The ways into the namespaces of the first process.
-struct Doors {
+struct NamespaceEntrances {
     user: File,
     mount: File,
     pid: File,
 }
 
-impl Doors {
+impl NamespaceEntrances {
     fn of(init: Pid) -> io::Result<Self> {
         let open = |name| File::open(format!("/proc/{}/ns/{name}", init.as_raw_nonzero()));
         Ok(Self { user: open("user")?, mount: open("mnt")?, pid: open("pid")? })
@@ -104,9 +104,9 @@ impl Doors {
 
 /// Lets the first process see itself as its own user, and waits until it has a `/proc` of its own, holds nothing and
 /// cannot be traced. Only then may anything run beside it.
-fn prepare(init: Pid, goer: PipeWriter, told: &PipeReader) -> Result<Doors, String> {
+fn prepare(init: Pid, goer: PipeWriter, told: &PipeReader) -> Result<NamespaceEntrances, String> {
     // While the first process can still be looked into.
-    let doors = Doors::of(init).map_err(|error| refused("entering a namespace", error))?;
+    let doors = NamespaceEntrances::of(init).map_err(|error| refused("entering a namespace", error))?;
     identities::map(init).map_err(|error| refused("own users in a namespace", error))?;
     rustix::io::write(&goer, &raw_pid(init).to_ne_bytes()).map_err(|errno| refused("a pipe", errno))?;
     drop(goer);

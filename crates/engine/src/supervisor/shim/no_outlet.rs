@@ -7,7 +7,7 @@ use contract::domain::network::Visit;
 use rustix::event::PollFd;
 
 use crate::supervisor::proxy::Reachable;
-use crate::supervisor::sandbox::Doors;
+use crate::supervisor::sandbox::ProxyDoors;
 
 /// There is none.
 pub(super) struct Outlet {
@@ -15,7 +15,7 @@ pub(super) struct Outlet {
 }
 
 impl Outlet {
-    pub(super) fn start(_: &Reachable) -> io::Result<(Self, Doors)> {
+    pub(super) fn start(_: &Reachable) -> io::Result<(Self, ProxyDoors)> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

@@ -21,7 +21,7 @@ use rustix::process::{
 use super::raw;
 use crate::supervisor::frame::{FromShim, Incoming, OUTPUT_BYTES_MAX};
 use crate::supervisor::proxy::{Proxy, Reachable};
-use crate::supervisor::sandbox::{Doors, Receiver, harden, pair};
+use crate::supervisor::sandbox::{ProxyDoors, SocketReceiver, harden, pair};
 use crate::supervisor::wait_for;
 
 /// How long the proxy may take to tell its sums. It only adds up numbers.
@@ -40,7 +40,7 @@ pub(super) struct Outlet {
 
 impl Outlet {
     /// Starts the process, which waits for the sockets that the doors will make. The caller has one thread.
-    pub(super) fn start(reachable: &Reachable) -> io::Result<(Self, Doors)> {
+    pub(super) fn start(reachable: &Reachable) -> io::Result<(Self, ProxyDoors)> {
         let (doors, receiver) = pair(&reachable.doors())?;
         let (reports, reporter) = io::pipe()?;
         let (stop, stopper) = io::pipe()?;
@@ -120,7 +120,7 @@ impl Drop for Outlet {
 }
 
 /// The life of the process.
-fn live(reachable: &Reachable, receiver: Receiver, reporter: PipeWriter, stop: PipeReader) {
+fn live(reachable: &Reachable, receiver: SocketReceiver, reporter: PipeWriter, stop: PipeReader) {
     raw::ignore_signals();
     super::namespace::refuse_tracing();
     // With the others the pipes to writ would stay open, and what the shim has from writ.
@@ -131,7 +131,7 @@ fn live(reachable: &Reachable, receiver: Receiver, reporter: PipeWriter, stop: P
     harden();
     let doors = reachable.doors();
     // Waits for the executor's process. If that is never started, the shim closes the other end.
-    let Ok(listeners) = Receiver::from_socket(socket, doors.len()).receive() else { return };
+    let Ok(listeners) = SocketReceiver::from_socket(socket, doors.len()).receive() else { return };
     let Ok(mut proxy) = Proxy::start(reachable, doors.into_iter().zip(listeners).collect()) else { return };
     loop {
         let mut waits = [proxy.wait(), PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN)];

@@ -19,7 +19,7 @@ use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use super::raw;
 use crate::supervisor::launch::{LaunchSpec, Stdin};
 use crate::supervisor::mark::VARIABLE;
-use crate::supervisor::sandbox::{Barrier, Step};
+use crate::supervisor::sandbox::{Barrier, SandboxStep};
 
 /// A process and the shim's ends of its pipes.
 pub(super) struct Started {
@@ -43,7 +43,7 @@ impl From<io::Error> for NotStarted {
 }
 
 /// Everything that the process needs, made before it begins.
-struct Birth {
+struct ChildParts {
     stdin: OwnedFd,
     stdout: OwnedFd,
     stderr: OwnedFd,
@@ -52,7 +52,7 @@ struct Birth {
     environment: Strings,
     barrier: Option<Barrier>,
     /// What the process tells: the step of the sandbox it came to, and why it could not go on.
-    step: Option<Step>,
+    step: Option<SandboxStep>,
     error: Option<io::Error>,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn start(spec: &LaunchSpec, barrier: Option<Barrier>) -> Result<Start
     let others = spec.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
     let variables = others.filter(|(name, _)| *name != own.0).chain([own]);
     let variables = variables.map(|(name, value)| [name.as_bytes(), b"=", value.as_bytes()].concat());
-    let mut birth = Birth {
+    let mut birth = ChildParts {
         stdin,
         stdout,
         stderr,
@@ -87,7 +87,7 @@ pub(super) fn start(spec: &LaunchSpec, barrier: Option<Barrier>) -> Result<Start
         None => Ok(Started { pid, stdin: feed, stdout: out.into(), stderr: err.into() }),
         Some(error) => {
             waitpid(Some(pid), WaitOptions::empty()).ok();
-            Err(NotStarted { step: birth.step.and_then(Step::name), error })
+            Err(NotStarted { step: birth.step.and_then(SandboxStep::name), error })
         }
     }
 }
@@ -97,7 +97,7 @@ fn output() -> io::Result<(PipeReader, OwnedFd)> {
     Ok((reader, writer.into()))
 }
 
-impl Birth {
+impl ChildParts {
     /// In the new process: becomes the program, or notes why it cannot.
     fn fail_or_become(&mut self) {
         let error = match self.prepare() {

@@ -24,30 +24,32 @@ const STAT_BYTES_MAX: usize = 4096;
 
 /// What this process turned out to be.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum TemplateRole {
     Shim,
     /// A template whose writ has ended.
     Ended,
 }
 
 /// Returns in a process that is a shim, or at the end of a template.
-pub(super) fn role() -> io::Result<Role> {
-    if std::env::args_os().any(|word| word == WORD) { serve() } else { Ok(Role::Shim) }
+pub(super) fn role() -> io::Result<TemplateRole> {
+    if std::env::args_os().any(|word| word == WORD) { serve() } else { Ok(TemplateRole::Shim) }
 }
 
-fn serve() -> io::Result<Role> {
+fn serve() -> io::Result<TemplateRole> {
     // Signals of a terminal are meant for writ.
     leave_session()?;
     // It also ends when the socket does. A copy does not inherit this.
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    let place = Place::find().ok_or(io::ErrorKind::Unsupported)?;
+    let place = MarkLocation::find().ok_or(io::ErrorKind::Unsupported)?;
     loop {
-        let Some(Order { mark, streams }) = next_order(place.mark.len())? else { return Ok(Role::Ended) };
+        let Some(TemplateOrder { mark, streams }) = next_order(place.mark.len())? else {
+            return Ok(TemplateRole::Ended);
+        };
         let answer = match raw::copy_beside() {
             Ok(None) => {
                 place.write(&mark);
                 take(&streams)?;
-                return Ok(Role::Shim);
+                return Ok(TemplateRole::Shim);
             }
             Ok(Some(pid)) => raw_pid(pid).cast_signed(),
             Err(errno) => -errno.raw_os_error(),
@@ -56,13 +58,13 @@ fn serve() -> io::Result<Role> {
     }
 }
 
-struct Order {
+struct TemplateOrder {
     mark: Vec<u8>,
     streams: [OwnedFd; STREAMS],
 }
 
 /// `None` when writ has ended.
-fn next_order(length: usize) -> io::Result<Option<Order>> {
+fn next_order(length: usize) -> io::Result<Option<TemplateOrder>> {
     let mut text = [0; MARK_BYTES_MAX];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(STREAMS))];
     let mut attached = RecvAncillaryBuffer::new(&mut space);
@@ -85,7 +87,7 @@ fn next_order(length: usize) -> io::Result<Option<Order>> {
     let streams = streams.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
     // Another length has no place.
     let mark = text.get(..received).filter(|mark| mark.len() == length).ok_or(io::ErrorKind::InvalidData)?;
-    Ok(Some(Order { mark: mark.to_owned(), streams }))
+    Ok(Some(TemplateOrder { mark: mark.to_owned(), streams }))
 }
 
 /// In the copy: its own streams. With them the template's socket is closed here.
@@ -96,13 +98,13 @@ fn take([control, frames, words]: &[OwnedFd; STREAMS]) -> io::Result<()> {
 }
 
 /// Where the mark of this process is in the memory that others read as its arguments and its environment.
-struct Place {
+struct MarkLocation {
     starts: Vec<usize>,
     /// The one that was found there.
     mark: Vec<u8>,
 }
 
-impl Place {
+impl MarkLocation {
     fn find() -> Option<Self> {
         let word = format!("{SHIM_VARIABLE}=");
         let own = |argument: OsString| argument.to_str()?.strip_prefix(&word).map(str::to_owned);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use contract::domain::crew::lock::{Held, LockMode, admit, lease, obstacle};
+use contract::domain::crew::lock::{HeldLock, LockMode, admit, lease, obstacle};
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::id::Id;
 use contract::domain::run::RunId;
@@ -13,7 +13,7 @@ use contract::domain::task::TaskId;
 use contract::domain::time::{BootTime, Now, Timestamp};
 use contract::operator::Delta;
 use contract::operator::ledger::{DeltaOptions, Ledger};
-use engine::scheduler::{Board, Slot, Step};
+use engine::scheduler::{Board, BoardStep, Slot};
 
 use super::dice::Dice;
 use super::worker::{Character, Message, Worker};
@@ -33,7 +33,7 @@ pub(super) struct Plane {
     scopes: Vec<Scope>,
     needs: Vec<Vec<usize>>,
     passed_over: Vec<u32>,
-    locks: Vec<Held>,
+    locks: Vec<HeldLock>,
     last_token: i64,
     workers: Vec<Worker>,
     started: usize,
@@ -60,7 +60,7 @@ fn stranger_id(number: usize) -> TaskId {
     Id::from_bits(1_000_000 + number as u128)
 }
 
-fn is_stranger(lock: &Held) -> bool {
+fn is_stranger(lock: &HeldLock) -> bool {
     lock.workspace != WORKSPACE
 }
 
@@ -141,7 +141,7 @@ impl Plane {
     /// Takes back what silent workers hold: the row is blocked, the lock is free, the row is planned anew.
     fn sweep(&mut self, dice: &mut Dice) {
         let now = self.now.clone();
-        let silent = |lock: &&mut Held| is_stranger(lock) && !lock.lease.is_live(&now);
+        let silent = |lock: &&mut HeldLock| is_stranger(lock) && !lock.lease.is_live(&now);
         self.locks.iter_mut().filter(silent).for_each(|lock| lock.active = false);
         for task in 0..self.names.len() {
             let silent = self
@@ -178,7 +178,7 @@ impl Plane {
         if obstacle(&holder, &wanted, &self.locks, false).is_none() {
             self.strangers += 1;
             let lock = self.grant(holder, &TaskRef::parse("T-1").unwrap(), scope);
-            self.locks.push(Held { workspace: "/elsewhere/w".to_owned(), ..lock });
+            self.locks.push(HeldLock { workspace: "/elsewhere/w".to_owned(), ..lock });
         }
     }
 
@@ -200,7 +200,7 @@ impl Plane {
         board.note(&steps, now_ms);
         self.passed_over = board.slots().iter().map(|slot| slot.passed_over).collect();
         for step in steps {
-            let Step::Start(task) = step else { panic!("nothing fails here, so nothing is skipped") };
+            let BoardStep::Start(task) = step else { panic!("nothing fails here, so nothing is skipped") };
             self.give_out(dice, task);
         }
     }
@@ -224,9 +224,9 @@ impl Plane {
     }
 
     /// The next grant of the store, for a task of this run.
-    fn grant(&mut self, holder: TaskId, reference: &TaskRef, scope: Scope) -> Held {
+    fn grant(&mut self, holder: TaskId, reference: &TaskRef, scope: Scope) -> HeldLock {
         self.last_token += 1;
-        Held {
+        HeldLock {
             token: self.last_token,
             run_id: run_id(),
             task_id: holder,
@@ -261,7 +261,7 @@ impl Plane {
 
     fn receive(&mut self, worker: &mut Worker, message: Message) {
         let (Message::Heartbeat { token } | Message::Result { token, .. }) = message;
-        let held: Vec<Held> =
+        let held: Vec<HeldLock> =
             self.locks.iter().filter(|l| l.task_id == self.ids[worker.task]).cloned().collect();
         if admit(&held, token, &self.now).is_err() {
             return;
@@ -273,7 +273,7 @@ impl Plane {
         match message {
             Message::Heartbeat { .. } => {
                 let renewed = lease(&self.now, TIMEOUT);
-                let own = |lock: &&mut Held| lock.active && lock.token == token;
+                let own = |lock: &&mut HeldLock| lock.active && lock.token == token;
                 self.locks.iter_mut().filter(own).for_each(|lock| lock.lease = renewed.clone());
             }
             // What is claimed is checked before it is granted.
@@ -290,7 +290,7 @@ impl Plane {
 
     /// What must hold at every moment.
     fn check(&self) {
-        let active: Vec<&Held> = self.locks.iter().filter(|lock| lock.active).collect();
+        let active: Vec<&HeldLock> = self.locks.iter().filter(|lock| lock.active).collect();
         for (index, lock) in active.iter().enumerate() {
             for other in &active[..index] {
                 let apart = lock.task_id == other.task_id || !lock.place.overlaps(&other.place);

@@ -18,7 +18,7 @@ use contract::domain::code::ErrorCode;
 use contract::domain::policy::Policy;
 use contract::domain::request::{Agent, RequestId};
 use contract::domain::run::{DocumentKind, RunId};
-use engine::{Ending, Executors, Settings, StopSignal, drive};
+use engine::{DriveEnd, Executors, Settings, StopSignal, drive};
 use ops::Session;
 use ops::run::{accept, cancel};
 use ops::{Caller, Context};
@@ -194,9 +194,9 @@ impl Simulation {
                 }
                 false
             }
-            Ok(Ok(Ending::Ended(_))) => true,
-            Ok(Ok(Ending::Interrupted { .. })) => false,
-            Ok(Ok(Ending::Stopped(_))) => {
+            Ok(Ok(DriveEnd::Ended(_))) => true,
+            Ok(Ok(DriveEnd::Interrupted { .. })) => false,
+            Ok(Ok(DriveEnd::Stopped(_))) => {
                 // It waits for a person, who gives up sometimes, and always in the end.
                 if self.engines > 20 || self.roll(|world| world.dice.one_in(3)) {
                     self.cancel(run);
@@ -222,7 +222,7 @@ impl Simulation {
         }
     }
 
-    fn with_engine(&mut self, run: &RunId, rerun_parked: bool) -> Result<ops::Result<Ending>, Crash> {
+    fn with_engine(&mut self, run: &RunId, rerun_parked: bool) -> Result<ops::Result<DriveEnd>, Crash> {
         self.engines += 1;
         let engine = self.engines;
         let fuse = Fuse::new(self.next_crash());

@@ -7,7 +7,7 @@ fn a_clone_that_an_attempt_enters_is_not_taken_away() {
     let mut bench = Bench::new();
     let first = bench.open("a");
     bench.edit(&first, "new", "work\n");
-    let order = |workspace| Order {
+    let order = |workspace| CloneOrder {
         run: &bench.run,
         task: &first.record.task_id,
         name: "a",
@@ -18,13 +18,13 @@ fn a_clone_that_an_attempt_enters_is_not_taken_away() {
     let workspace = bench.path("work");
     let (clone, hold) = bench.clones.open(&bench.runner(), &order(&workspace)).unwrap();
     let seen = bench.clones.loss(&bench.runner(), &clone).unwrap();
-    let discard = |unused: Result<(), Fault>| {
+    let discard = |unused: Result<(), WorktreeError>| {
         bench.clones.discard_with_work(&bench.runner(), &clone, (&seen.0, &seen.1), || unused)
     };
-    assert!(matches!(discard(Ok(())), Err(Fault::InUse)));
+    assert!(matches!(discard(Ok(())), Err(WorktreeError::InUse)));
     // The attempt is in the store from now on.
     drop(hold);
-    assert!(matches!(discard(Err(Fault::Changed)), Err(Fault::Changed)));
+    assert!(matches!(discard(Err(WorktreeError::Changed)), Err(WorktreeError::Changed)));
     assert!(clone.tree().join("new").exists());
     let bundle = discard(Ok(())).unwrap();
     assert_eq!(bench.clones.bundle_of(&clone.record, &bench.runner().mark).unwrap(), bundle);

@@ -4,7 +4,7 @@ use contract::domain::task::Task;
 use contract::operator::{Assignment, Code, Options, read_assignment};
 use serde_json::{Value, json};
 
-use super::{Draft, active_locks};
+use super::{AssignmentDraft, active_locks};
 use crate::crew::conditions::checks;
 use crate::crew::denial::{denied, deny};
 use crate::crew::ledger_state::LedgerState;
@@ -18,7 +18,7 @@ pub(super) fn judged(
     work: &EventWriter<'_, '_>,
     state: &LedgerState,
     view: &HostView,
-    draft: &mut Draft,
+    draft: &mut AssignmentDraft,
     task: &Task,
 ) -> Result<Assignment> {
     draft.packet["active_locks"] = active_locks(work, state)?;

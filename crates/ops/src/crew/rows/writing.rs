@@ -8,7 +8,7 @@ use contract::domain::crew::{AppliedDelta, CrewChange, number_of, unnumbered};
 use contract::domain::id::mint;
 use contract::domain::reason::Reason;
 use contract::domain::status::Status;
-use contract::domain::task::{Command, PlanPart, Rules, Task};
+use contract::domain::task::{Command, PlanPart, Task, TransitionRules};
 use contract::operator::Code;
 use contract::operator::ledger::spec_of;
 
@@ -36,7 +36,7 @@ pub(super) fn write(
         let command = Command::Move {
             to: row.status,
             reason: Some(row.reason.as_str().into()),
-            rules: Rules::Operator,
+            rules: TransitionRules::Operator,
             verified: context.verified,
             withheld: context.withheld.map(Reason::from),
             by: context.by.filter(|_| row.status == Status::Done),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use contract::domain::confinement::{GitUse, NetworkUse, SandboxMode};
-use contract::domain::pins::{self, Digests, Role};
+use contract::domain::pins::{self, Digests, PinRole};
 use contract::domain::plan::PlanTask;
 use contract::domain::scope::Scope;
 
@@ -120,7 +120,7 @@ fn warning(
     index: usize,
     task: &PlanTask,
     workspace: &str,
-    (paths, found): (&BTreeMap<String, Role>, &Digests),
+    (paths, found): (&BTreeMap<String, PinRole>, &Digests),
 ) -> Option<Warning> {
     if task.checks_may_change || task.writes.is_empty() || (task.checks.is_empty() && task.pins.is_empty()) {
         return None;

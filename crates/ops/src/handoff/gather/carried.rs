@@ -9,7 +9,7 @@ use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::task::{Task, TaskId};
 use contract::json::json;
 use contract::operator::handoff::bundle::{
-    Carried, CarriedApproval, CarriedAssignment, CarriedLine, CarriedResult, CarriedWorklog, RunPart,
+    CarriedApproval, CarriedAssignment, CarriedLine, CarriedResult, CarriedWorklog, HandoffExtras, RunPart,
 };
 use store::Tx;
 
@@ -20,9 +20,9 @@ pub(super) fn carried(
     tx: &Tx<'_>,
     state: &LedgerState,
     assignments: Vec<CarriedAssignment>,
-) -> Result<Carried> {
+) -> Result<HandoffExtras> {
     let asked = &state.run.asked;
-    Ok(Carried {
+    Ok(HandoffExtras {
         x_run: RunPart {
             corr: asked.corr.clone(),
             state: state.run.state,

@@ -1,7 +1,7 @@
 //! A bundle of a run that is already in this store: the same state changes nothing, another one is refused.
 
 use contract::domain::run::RunId;
-use contract::operator::handoff::bundle::{Bundle, difference};
+use contract::operator::handoff::bundle::{HandoffBundle, difference};
 use contract::operator::{Code, Handoff};
 use serde_json::json;
 
@@ -48,7 +48,7 @@ pub(super) fn known_foreign(
 pub(super) fn refuse_difference(
     work: &EventWriter<'_, '_>,
     state: &LedgerState,
-    bundle: &Bundle,
+    bundle: &HandoffBundle,
     is_new: bool,
 ) -> Result<()> {
     let found = gather(work.tx, state)?.document();

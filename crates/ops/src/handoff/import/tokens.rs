@@ -1,7 +1,7 @@
 //! The fencing tokens of an imported run: none may be in use in this store.
 
 use contract::domain::run::RunId;
-use contract::operator::handoff::bundle::Bundle;
+use contract::operator::handoff::bundle::HandoffBundle;
 
 use crate::crew::ledger_state::LedgerState;
 use crate::crew::token;
@@ -10,7 +10,7 @@ use crate::record::EventWriter;
 
 /// Tokens stay the same if they are all new in this store; otherwise all of them are raised by the same number. The
 /// store's next token is higher than any of the run's.
-pub(super) fn raise(work: &EventWriter<'_, '_>, bundle: &Bundle) -> Result<i64> {
+pub(super) fn raise(work: &EventWriter<'_, '_>, bundle: &HandoffBundle) -> Result<i64> {
     let last = work.tx.last_number("fencing")?;
     let is_free = bundle.tokens().all(|token| token > last);
     let by = if is_free { 0 } else { last };
@@ -19,7 +19,11 @@ pub(super) fn raise(work: &EventWriter<'_, '_>, bundle: &Bundle) -> Result<i64> 
 }
 
 /// The bundle with the tokens that the run has here, if it is the same run.
-pub(super) fn known_as(work: &EventWriter<'_, '_>, run_id: &RunId, bundle: Bundle) -> Result<(Bundle, i64)> {
+pub(super) fn known_as(
+    work: &EventWriter<'_, '_>,
+    run_id: &RunId,
+    bundle: HandoffBundle,
+) -> Result<(HandoffBundle, i64)> {
     let raised = work.tx.fencing_of_run(run_id)?.saturating_sub(bundle.carried.x_run.fencing).max(0);
     Ok((bundle.shifted(raised), raised))
 }
@@ -28,8 +32,8 @@ pub(super) fn known_as(work: &EventWriter<'_, '_>, run_id: &RunId, bundle: Bundl
 pub(super) fn with_hashes(
     work: &EventWriter<'_, '_>,
     state: &LedgerState,
-    mut bundle: Bundle,
-) -> Result<Bundle> {
+    mut bundle: HandoffBundle,
+) -> Result<HandoffBundle> {
     for given in bundle.carried.x_assignments.iter_mut().filter(|given| given.ended.is_none()) {
         if given.token_hash.is_none() {
             let task = state.task(&given.task_id)?;

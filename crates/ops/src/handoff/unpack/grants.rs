@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use contract::domain::crew::CrewChange;
 use contract::domain::crew::budget::Amount;
-use contract::domain::crew::lock::{Grant, LockMode, Wanted};
+use contract::domain::crew::lock::{Grant, LockMode, WantedLock};
 use contract::domain::scope::Scope;
 use contract::domain::status::Status;
 use contract::domain::task::TaskId;
@@ -55,7 +55,7 @@ impl Unpacking<'_> {
         let mut scopes = Vec::new();
         for lock in locks {
             let scope = self.real(&lock.resource)?;
-            scopes.push(Wanted { scope, mode: lock.x_mode.unwrap_or(LockMode::Exclusive) });
+            scopes.push(WantedLock { scope, mode: lock.x_mode.unwrap_or(LockMode::Exclusive) });
         }
         scopes.sort();
         let run = crate::run::required(work.tx, &self.run_id)?;

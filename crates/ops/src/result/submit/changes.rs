@@ -1,6 +1,6 @@
 //! How the files changed while the worker held its assignment.
 
-use contract::domain::crew::snapshot::{Changes, Snapshot, compare};
+use contract::domain::crew::snapshot::{Snapshot, SnapshotChanges, compare};
 use contract::domain::outside::{self, Interval, Outside};
 use contract::domain::scope::Scope;
 use contract::operator::Code;
@@ -9,17 +9,17 @@ use crate::crew::denial::deny;
 use crate::crew::ledger_state::LedgerState;
 use crate::crew::meanwhile::{self, Since};
 use crate::error::Result;
-use crate::host::{WatchEnd, Watched};
+use crate::host::{WatchEnd, WatchedScopes};
 use crate::record::EventWriter;
-use crate::result::{Judged, Observation};
+use crate::result::{JudgedResult, Observation};
 
 /// How the files changed since the snapshot, in the scope and outside it.
 pub(super) fn seen_changes(
     work: &EventWriter<'_, '_>,
     state: &LedgerState,
-    judged: &Judged,
+    judged: &JudgedResult,
     seen: &Observation,
-) -> Result<Option<Changes>> {
+) -> Result<Option<SnapshotChanges>> {
     let Some((after, watched)) = &seen.workspace else { return Ok(None) };
     let Some(before) = &judged.issued.snapshot else {
         let message = "the assignment has no snapshot of its scope, so its changes are unknown";
@@ -35,8 +35,8 @@ pub(super) fn seen_changes(
 fn outside(
     work: &EventWriter<'_, '_>,
     state: &LedgerState,
-    judged: &Judged,
-    (after, watched, before): (&WatchEnd, &Watched, &Snapshot),
+    judged: &JudgedResult,
+    (after, watched, before): (&WatchEnd, &WatchedScopes, &Snapshot),
 ) -> Result<Outside> {
     let root = &state.run.asked.workspace;
     let own = judged.issued.packet["task"]["worklog_path"].as_str();

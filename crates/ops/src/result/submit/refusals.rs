@@ -10,7 +10,7 @@ use crate::crew::ledger_state::LedgerState;
 use crate::error::Result;
 use crate::host::HostView;
 use crate::record::{EventWriter, scrubbed};
-use crate::result::Judged;
+use crate::result::JudgedResult;
 
 /// Refuses done if a file that the author forbids was changed.
 pub(super) fn refuse_forbidden(outside: Option<&Outside>) -> Result<()> {
@@ -34,7 +34,7 @@ pub(super) fn failed_checks(seen: &[CheckSeen]) -> crate::Error {
 pub(super) fn refuse_contradiction(
     work: &EventWriter<'_, '_>,
     state: &LedgerState,
-    judged: &Judged,
+    judged: &JudgedResult,
     view: &HostView,
 ) -> Result<()> {
     let fold = view.folds_case(&state.run.asked.workspace)?;

@@ -1,11 +1,11 @@
 //! The tasks around the one at hand: how many, what it waits for, what comes next, and what others hold.
 
-use contract::continuity::brief::{Counts, HeldTask, TaskLine};
+use contract::continuity::brief::{HeldTask, TaskCounts, TaskLine};
 use contract::domain::status::Status;
 use contract::domain::task::Task;
 use store::{TakeableState, TaskSearch, Tx};
 
-use super::Place;
+use super::Viewpoint;
 use crate::error::Result;
 use crate::host::HostView;
 use crate::run::Liveness;
@@ -16,20 +16,20 @@ const HELD: usize = 10;
 const TASKS: usize = 5;
 const NEIGHBOURS: usize = 20;
 
-pub(super) fn counts(tx: &Tx<'_>, place: &Place<'_>) -> Result<Counts> {
-    let mut counts = Counts::default();
+pub(super) fn counts(tx: &Tx<'_>, place: &Viewpoint<'_>) -> Result<TaskCounts> {
+    let mut counts = TaskCounts::default();
     let tallies = if place.project.is_some() { tx.task_tallies(place.project)? } else { tx.task_counts()? };
     tallies.into_iter().for_each(|(status, tasks)| counts.add(status, tasks));
     Ok(counts)
 }
 
-pub(super) fn finished(tx: &Tx<'_>, place: &Place<'_>) -> Result<Vec<TaskLine>> {
+pub(super) fn finished(tx: &Tx<'_>, place: &Viewpoint<'_>) -> Result<Vec<TaskLine>> {
     let finished = tx.finished_tasks(place.project, TASKS)?;
     Ok(place.lines(finished.iter().filter(|task| place.sees(task.updated_at))))
 }
 
 /// Dependencies that are not done.
-pub(super) fn waits_for(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<TaskLine>> {
+pub(super) fn waits_for(tx: &Tx<'_>, place: &Viewpoint<'_>, task: Option<&Task>) -> Result<Vec<TaskLine>> {
     let mut waited = Vec::new();
     for id in task.into_iter().flat_map(|task| &task.depends_on) {
         waited.extend(tx.task(id)?.filter(|needed| needed.status != Status::Done));
@@ -40,7 +40,7 @@ pub(super) fn waits_for(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> 
     Ok(place.lines(&waited))
 }
 
-pub(super) fn unlocks(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<TaskLine>> {
+pub(super) fn unlocks(tx: &Tx<'_>, place: &Viewpoint<'_>, task: Option<&Task>) -> Result<Vec<TaskLine>> {
     let Some(task) = task else { return Ok(Vec::new()) };
     let mut waiting = Vec::new();
     for id in tx.dependents(&task.id, NEIGHBOURS)? {
@@ -52,7 +52,7 @@ pub(super) fn unlocks(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Re
 /// Tasks that other agents hold, by the end of their claims.
 pub(super) fn held(
     (tx, view): (&Tx<'_>, &HostView),
-    place: &Place<'_>,
+    place: &Viewpoint<'_>,
     task: Option<&Task>,
 ) -> Result<Vec<HeldTask>> {
     // Claims are known only as they are now.
@@ -85,7 +85,7 @@ pub(super) fn held(
 }
 
 /// What the agent could take after the task.
-pub(super) fn pipeline(tx: &Tx<'_>, place: &Place<'_>, task: Option<&Task>) -> Result<Vec<TaskLine>> {
+pub(super) fn pipeline(tx: &Tx<'_>, place: &Viewpoint<'_>, task: Option<&Task>) -> Result<Vec<TaskLine>> {
     let search = TaskSearch { agent: place.agent.as_str(), project: place.project };
     let open = tx.takeable(TakeableState::Ready, search, place.now, TASKS + 1)?;
     let others = open.iter().filter(|other| task.is_none_or(|task| task.id != other.id));

@@ -1,7 +1,7 @@
 //! The attempts of a run that is canceled after its engine died.
 
 use contract::aop::Code;
-use contract::domain::attempt::{Attempt, AttemptState, Outcome, Taken};
+use contract::domain::attempt::{Attempt, AttemptOutcome, AttemptState, Taken};
 use contract::domain::change::Change;
 use contract::domain::crew::budget::Spent;
 use contract::domain::report::FinalSignal;
@@ -29,13 +29,13 @@ pub(super) fn end(work: &mut EventWriter<'_, '_>, run: &Run) -> Result<()> {
     let left: Vec<Option<Taken>> = left.into_iter().collect::<Result<_>>()?;
     crate::run::own::keep_last_signs(work.tx, run, work.now)?;
     for (attempt, snapshot) in open.into_iter().zip(left) {
-        let outcome = Box::new(Outcome {
+        let outcome = Box::new(AttemptOutcome {
             code: Some(Code::Unknown.as_str().to_owned()),
             rule: Some("canceled".to_owned()),
             message: CANCELED_LATER.to_owned(),
             final_signal: Some(FinalSignal::Aborted),
             snapshot,
-            ..Outcome::default()
+            ..AttemptOutcome::default()
         });
         let state = AttemptState::Interrupted;
         let about = About { task_id: Some(attempt.begun.task_id.clone()), ..crate::run::about(run) };

@@ -1,7 +1,7 @@
 //! What can be written to the journal of a run, and whether it was.
 
 use contract::aee::Type;
-use contract::domain::attempt::{AttemptId, AttemptState, Dispatch, NewAttempt, Outcome};
+use contract::domain::attempt::{AttemptId, AttemptOutcome, AttemptState, Dispatch, NewAttempt};
 use contract::domain::pins::Digests;
 use contract::domain::reason::Reason;
 use contract::domain::rollback::{FileResult, Rollback};
@@ -16,9 +16,9 @@ use crate::crew::Obstacle;
 
 /// One thing to write.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Entry {
+pub enum JournalEntry {
     /// An AEE envelope of the run: a layer's decision, a delegation, its result.
-    Envelope(Note),
+    Envelope(JournalNote),
     MoveTask {
         task_id: TaskId,
         to: Status,
@@ -52,7 +52,7 @@ pub enum Entry {
         task_id: TaskId,
         attempt_id: AttemptId,
         state: AttemptState,
-        outcome: Box<Outcome>,
+        outcome: Box<AttemptOutcome>,
         /// Refused unless the task still holds its locks under this number.
         token: Option<i64>,
     },
@@ -72,7 +72,7 @@ pub enum Entry {
         from: Status,
         /// Refused unless the task still holds its locks under this number.
         token: Option<i64>,
-        note: Box<Note>,
+        note: Box<JournalNote>,
     },
     /// Locks for inspecting what an attempt left behind. Locks that the task held before are released.
     Hold {
@@ -103,31 +103,31 @@ pub enum Entry {
     },
 }
 
-impl Entry {
+impl JournalEntry {
     /// Whether records of an audit trail are derived from what it writes.
     pub fn is_audited(&self) -> bool {
         match self {
-            Entry::StartAttempt { .. }
-            | Entry::EndAttempt { .. }
-            | Entry::RollBack { .. }
-            | Entry::AopOfRun { .. } => true,
-            Entry::Envelope(_)
-            | Entry::MoveTask { .. }
-            | Entry::Finish { .. }
-            | Entry::Pin { .. }
-            | Entry::NameSession { .. }
-            | Entry::Land { .. }
-            | Entry::Hold { .. }
-            | Entry::WaitForLimit { .. }
-            | Entry::LetGo { .. }
-            | Entry::Aop { .. }
-            | Entry::MoveRun { .. } => false,
+            JournalEntry::StartAttempt { .. }
+            | JournalEntry::EndAttempt { .. }
+            | JournalEntry::RollBack { .. }
+            | JournalEntry::AopOfRun { .. } => true,
+            JournalEntry::Envelope(_)
+            | JournalEntry::MoveTask { .. }
+            | JournalEntry::Finish { .. }
+            | JournalEntry::Pin { .. }
+            | JournalEntry::NameSession { .. }
+            | JournalEntry::Land { .. }
+            | JournalEntry::Hold { .. }
+            | JournalEntry::WaitForLimit { .. }
+            | JournalEntry::LetGo { .. }
+            | JournalEntry::Aop { .. }
+            | JournalEntry::MoveRun { .. } => false,
         }
     }
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Note {
+pub struct JournalNote {
     pub kind: Type,
     /// The sender if it is not the engine: the executor of a forwarded answer.
     pub from: Option<String>,
@@ -138,7 +138,7 @@ pub struct Note {
     pub task_id: Option<TaskId>,
 }
 
-impl Note {
+impl JournalNote {
     /// An event of the engine itself.
     pub fn event(intent: &str, message: &str, payload: Value, task_id: Option<&TaskId>) -> Self {
         Self {
@@ -155,7 +155,7 @@ impl Note {
 
 /// Whether the entries were written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Written {
+pub enum JournalWritten {
     /// All of them. With the number of the grant, where locks were taken.
     All { token: Option<i64> },
     /// None of them: an attempt may not begin yet, or not at all.

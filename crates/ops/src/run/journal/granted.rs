@@ -1,10 +1,10 @@
 //! The locks, budget and approval that an attempt needs, and the locks for inspecting what one left behind.
 
-use contract::domain::attempt::{Dispatch, NewAttempt, Outcome};
+use contract::domain::attempt::{AttemptOutcome, Dispatch, NewAttempt};
 use contract::domain::change::Change;
 use contract::domain::code::ErrorCode;
 use contract::domain::crew::budget::Spent;
-use contract::domain::crew::lock::{LockMode, Wanted};
+use contract::domain::crew::lock::{LockMode, WantedLock};
 use contract::domain::crew::task_ref::TaskRef;
 use contract::domain::crew::{Ended, reference_of};
 use contract::domain::limits;
@@ -13,7 +13,7 @@ use contract::domain::run::Run;
 use contract::domain::scope::Scope;
 use contract::domain::task::{Task, TaskId};
 
-use super::Entry;
+use super::JournalEntry;
 use crate::crew::Obstacle;
 use crate::crew::admission::{AdmissionRequest, admit};
 use crate::crew::grants::{self, LockRequest};
@@ -31,7 +31,7 @@ pub struct Wants {
 }
 
 /// Why none of the entries is written.
-pub(super) enum Stop {
+pub(super) enum JournalStop {
     Hindered(Obstacle),
     Fenced,
 }
@@ -42,17 +42,17 @@ pub(super) fn start(
     run: &Run,
     (attempt, dispatch): (&NewAttempt, Option<&Dispatch>),
     wants: &Wants,
-) -> Result<std::result::Result<Option<i64>, Stop>> {
+) -> Result<std::result::Result<Option<i64>, JournalStop>> {
     let task = crate::task::required(work.tx, attempt.task_id.as_str())?;
     let reference = reference(&task);
     if let Err(obstacle) = limit_window::admit(work, run, attempt)? {
-        return Ok(Err(Stop::Hindered(obstacle)));
+        return Ok(Err(JournalStop::Hindered(obstacle)));
     }
     let share = loans::left(work.tx, &task)?.share();
     let request = AdmissionRequest { locks: lock_request(run, &task, &reference, wants), share };
     let admission = match admit(work, request)? {
         Ok(admission) => admission,
-        Err(obstacle) => return Ok(Err(Stop::Hindered(obstacle))),
+        Err(obstacle) => return Ok(Err(JournalStop::Hindered(obstacle))),
     };
     let about = About { task_id: Some(task.id.clone()), ..crate::run::about(run) };
     let dispatch = dispatch.cloned().map(Box::new);
@@ -65,13 +65,15 @@ pub(super) fn start(
 pub(super) fn end(
     work: &mut EventWriter<'_, '_>,
     run: &Run,
-    entry: &Entry,
-) -> Result<std::result::Result<Option<i64>, Stop>> {
-    let Entry::EndAttempt { task_id, attempt_id, state, outcome, token } = entry else { return Ok(Ok(None)) };
+    entry: &JournalEntry,
+) -> Result<std::result::Result<Option<i64>, JournalStop>> {
+    let JournalEntry::EndAttempt { task_id, attempt_id, state, outcome, token } = entry else {
+        return Ok(Ok(None));
+    };
     let task = crate::task::required(work.tx, task_id.as_str())?;
     let held = work.tx.locks_of_task(&task.id)?;
     if token.is_some_and(|token| held.iter().all(|lock| lock.token != token)) {
-        return Ok(Err(Stop::Fenced));
+        return Ok(Err(JournalStop::Fenced));
     }
     let about = About { task_id: Some(task_id.clone()), ..crate::run::about(run) };
     let outcome = scrubbed_outcome(outcome);
@@ -93,14 +95,16 @@ pub(super) fn end(
 /// What a rollback did is written in any case; it only begins under the locks of its task.
 pub(super) fn roll_back(
     work: &mut EventWriter<'_, '_>,
-    entry: &Entry,
-) -> Result<std::result::Result<Option<i64>, Stop>> {
-    let Entry::RollBack { task_id, attempt_id, rollback, files, token } = entry else { return Ok(Ok(None)) };
+    entry: &JournalEntry,
+) -> Result<std::result::Result<Option<i64>, JournalStop>> {
+    let JournalEntry::RollBack { task_id, attempt_id, rollback, files, token } = entry else {
+        return Ok(Ok(None));
+    };
     let task = crate::task::required(work.tx, task_id.as_str())?;
     let held = work.tx.locks_of_task(&task.id)?;
     let is_held = held.iter().any(|lock| Some(lock.token) == *token);
     if rollback.stage == Stage::Started && !is_held {
-        return Ok(Err(Stop::Fenced));
+        return Ok(Err(JournalStop::Fenced));
     }
     crate::rollback::record(work, &task, attempt_id, (rollback, files))?;
     Ok(Ok(None))
@@ -110,9 +114,9 @@ pub(super) fn roll_back(
 pub(super) fn land(
     work: &mut EventWriter<'_, '_>,
     run: &About,
-    entry: &Entry,
-) -> Result<std::result::Result<Option<i64>, Stop>> {
-    let Entry::Land { task_id, from, token, note } = entry else { return Ok(Ok(None)) };
+    entry: &JournalEntry,
+) -> Result<std::result::Result<Option<i64>, JournalStop>> {
+    let JournalEntry::Land { task_id, from, token, note } = entry else { return Ok(Ok(None)) };
     let task = crate::task::required(work.tx, task_id.as_str())?;
     if task.status != *from || from.is_terminal() {
         let message = format!("the task {} is {}, so its work is not merged", task.id, task.status);
@@ -120,7 +124,7 @@ pub(super) fn land(
     }
     let held = work.tx.locks_of_task(&task.id)?;
     if token.is_some_and(|token| held.iter().all(|lock| lock.token != token)) {
-        return Ok(Err(Stop::Fenced));
+        return Ok(Err(JournalStop::Fenced));
     }
     let about = About { task_id: Some(task.id.clone()), ..run.clone() };
     work.say_for(note.from.as_deref(), &about, super::says(note))?;
@@ -132,13 +136,13 @@ pub(super) fn hold(
     run: &Run,
     task_id: &TaskId,
     wants: &Wants,
-) -> Result<std::result::Result<Option<i64>, Stop>> {
+) -> Result<std::result::Result<Option<i64>, JournalStop>> {
     let task = crate::task::required(work.tx, task_id.as_str())?;
     let reference = reference(&task);
     let granted = grants::acquire(work, lock_request(run, &task, &reference, wants))?;
     Ok(match granted {
         Ok(grant) => Ok(Some(grant.token)),
-        Err(conflict) => Err(Stop::Hindered(Obstacle::Lock(Box::new(conflict)))),
+        Err(conflict) => Err(JournalStop::Hindered(Obstacle::Lock(Box::new(conflict)))),
     })
 }
 
@@ -147,7 +151,7 @@ fn reference(task: &Task) -> TaskRef {
 }
 
 fn lock_request<'a>(run: &'a Run, task: &'a Task, reference: &'a TaskRef, wants: &Wants) -> LockRequest<'a> {
-    let wanted = |scope: &Scope| Wanted { scope: scope.clone(), mode: LockMode::Exclusive };
+    let wanted = |scope: &Scope| WantedLock { scope: scope.clone(), mode: LockMode::Exclusive };
     LockRequest {
         run,
         task,
@@ -161,7 +165,7 @@ fn lock_request<'a>(run: &'a Run, task: &'a Task, reference: &'a TaskRef, wants:
 }
 
 /// Every text of it, whatever fields it has: a name that a child chose must not keep its end from being recorded.
-fn scrubbed_outcome(outcome: &Outcome) -> Outcome {
+fn scrubbed_outcome(outcome: &AttemptOutcome) -> AttemptOutcome {
     let value = serde_json::to_value(outcome).expect("BUG: an outcome has a JSON form");
     match contract::secrets::find_in(&value) {
         None => outcome.clone(),

@@ -1,7 +1,7 @@
 //! The entry that a caller sends, completed and checked on its own.
 
 use contract::domain::crew::task_ref::TaskRef;
-use contract::domain::crew::worklog::Line;
+use contract::domain::crew::worklog::WorklogLine;
 use contract::domain::time::Timestamp;
 use contract::operator::{Code, Options, validate_worklog_entry};
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ pub(super) fn whole(
     work: &EventWriter<'_, '_>,
     state: &LedgerState,
     name: &TaskRef,
-    last: Option<&Line>,
+    last: Option<&WorklogLine>,
     entry: Value,
 ) -> Result<Value> {
     let mut entry = scrubbed(entry);

@@ -12,7 +12,7 @@ use store::Tx;
 
 use super::{Answer, Discard, Request};
 use crate::context::{Context, Session};
-use crate::decision::{Decision, about_id};
+use crate::decision::{PersonDecision, about_id};
 use crate::error::{Error, Result};
 use crate::host::{HostView, KeptWorktree};
 use crate::record::{About, EventBody, EventWriter};
@@ -20,18 +20,18 @@ use crate::task::last_of;
 use crate::verb::Verb;
 
 /// A clone as it was seen, and what would be lost with it.
-pub(super) struct Seen {
+pub(super) struct InspectedClone {
     pub(super) clone: KeptWorktree,
     pub(super) loss: Loss,
     pub(super) mark: Id<Attempt>,
 }
 
 /// What is done with a clone.
-pub(super) enum Step {
+pub(super) enum DiscardStep {
     /// It was taken away now.
-    Taken { seen: Seen, decision: Option<Box<Decision>>, bundle: Option<String> },
+    Taken { seen: InspectedClone, decision: Option<Box<PersonDecision>>, bundle: Option<String> },
     /// An earlier call with the same key took it away and ended before it could say so.
-    Finished { seen: Seen, by: String, bundle: Option<String> },
+    Finished { seen: InspectedClone, by: String, bundle: Option<String> },
 }
 
 /// What the event before a removal keeps, for a call that has to finish it.
@@ -46,7 +46,7 @@ struct Begun {
     loss: Loss,
 }
 
-impl Seen {
+impl InspectedClone {
     pub(super) fn answer(self, dry_run: bool, bundle: Option<String>) -> Answer {
         let KeptWorktree { worktree, directory, standing } = self.clone;
         Answer { dry_run, worktree, directory, standing, loss: self.loss, bundle }
@@ -63,7 +63,11 @@ impl Seen {
 }
 
 /// What an earlier call with this key has done already, if it took the clone away and could not say so.
-pub(super) fn interrupted(cx: &mut Context, session: &Session, request: &Request) -> Result<Option<Step>> {
+pub(super) fn interrupted(
+    cx: &mut Context,
+    session: &Session,
+    request: &Request,
+) -> Result<Option<DiscardStep>> {
     let Ok(task) = Id::parse(&cx.any_task_id(session, &request.task)?) else { return Ok(None) };
     let last = last_of(&cx.store.read()?, &task, &[WORKTREE_DISCARD_BEGUN, WORKTREE_DISCARDED])?;
     let Some(last) = last.filter(|last| last.record.kind == WORKTREE_DISCARD_BEGUN) else { return Ok(None) };
@@ -81,12 +85,12 @@ pub(super) fn interrupted(cx: &mut Context, session: &Session, request: &Request
     }
     let bundle = host.bundle_of(&begun.worktree, &begun.mark)?;
     let Begun { mark, worktree, directory, standing, loss, .. } = begun;
-    let seen = Seen { clone: KeptWorktree { worktree, directory, standing }, loss, mark };
-    Ok(Some(Step::Finished { seen, by: last.record.from, bundle }))
+    let seen = InspectedClone { clone: KeptWorktree { worktree, directory, standing }, loss, mark };
+    Ok(Some(DiscardStep::Finished { seen, by: last.record.from, bundle }))
 }
 
 /// The current state of the requested clone. Refused while a task works in it.
-pub(super) fn look(cx: &mut Context, session: &Session, request: &Request) -> Result<Seen> {
+pub(super) fn look(cx: &mut Context, session: &Session, request: &Request) -> Result<InspectedClone> {
     let id = cx.any_task_id(session, &request.task)?;
     let now = cx.now().at;
     let mark = mint(cx.ids(), now);
@@ -115,7 +119,7 @@ pub(super) fn look(cx: &mut Context, session: &Session, request: &Request) -> Re
     };
     refuse_used(&cx.store.read()?, &clone.worktree)?;
     let (standing, loss) = cx.host().worktree_loss(&clone.worktree, &mark)?;
-    Ok(Seen { clone: KeptWorktree { standing, ..clone }, loss, mark })
+    Ok(InspectedClone { clone: KeptWorktree { standing, ..clone }, loss, mark })
 }
 
 pub(super) fn refuse_used(tx: &Tx<'_>, record: &WorktreeRecord) -> Result<Option<Task>> {
@@ -133,8 +137,8 @@ pub(super) fn refuse_used(tx: &Tx<'_>, record: &WorktreeRecord) -> Result<Option
 pub(super) fn announce(
     cx: &mut Context,
     session: &Session,
-    seen: &Seen,
-    decision: Option<&Decision>,
+    seen: &InspectedClone,
+    decision: Option<&PersonDecision>,
 ) -> Result<()> {
     let tx = cx.store.begin()?;
     let now = cx.clock.now();
@@ -165,7 +169,7 @@ pub(super) fn announce(
 pub(super) fn ended(
     work: &mut EventWriter<'_, '_>,
     by: Option<&str>,
-    (seen, bundle): (&Seen, Option<&str>),
+    (seen, bundle): (&InspectedClone, Option<&str>),
 ) -> Result<()> {
     let task = work.tx.task(&seen.clone.worktree.task_id)?;
     let about = about(work.tx, task.as_ref(), seen)?;
@@ -178,14 +182,14 @@ pub(super) fn ended(
 }
 
 /// The counts and the names of what is lost; the lists are in the answer.
-fn payload(seen: &Seen) -> serde_json::Value {
+fn payload(seen: &InspectedClone) -> serde_json::Value {
     json!({
         "directory": seen.clone.directory, "standing": seen.clone.standing, "tree": seen.loss.tree,
         "commits": seen.loss.all_commits, "files": seen.loss.all_files, "cannot_keep": seen.loss.cannot_keep,
     })
 }
 
-fn about(tx: &Tx<'_>, task: Option<&Task>, seen: &Seen) -> Result<About> {
+fn about(tx: &Tx<'_>, task: Option<&Task>, seen: &InspectedClone) -> Result<About> {
     match task {
         Some(task) => crate::task::about(tx, task),
         // A clone of a store that was replaced.

@@ -12,7 +12,7 @@ use contract::domain::status::{Evidence, Status};
 use contract::domain::task::TaskId;
 use contract::domain::time::Clock;
 use ops::ledger;
-use store::{Event, EventFilter, Store};
+use store::{EventFilter, LoggedEvent, Store};
 
 use super::{FastClock, open};
 use crate::crew_world::purse;
@@ -75,7 +75,7 @@ pub(super) fn check(directory: &Path, run: &str) -> Told {
 }
 
 impl Checker {
-    fn take(&mut self, event: &Event) {
+    fn take(&mut self, event: &LoggedEvent) {
         if !event.record.is_change {
             return;
         }

@@ -6,7 +6,7 @@ use contract::domain::attempt::NewAttempt;
 use contract::domain::id::mint;
 use contract::domain::run::RunState;
 use contract::domain::status::Status;
-use ops::run::journal::{self, Entry, Wants};
+use ops::run::journal::{self, JournalEntry, Wants};
 use serde_json::{Value, json};
 use testkit::{Cli, SeededIds};
 
@@ -38,11 +38,11 @@ fn failed_task(crew: &mut Crew) -> String {
     let run = world.run(&["a"]);
     world.own(&run, 7);
     let task_id = world.task_of(&run, "a").id;
-    let moved = |to| Entry::MoveTask { task_id: task_id.clone(), to, reason: None };
+    let moved = |to| JournalEntry::MoveTask { task_id: task_id.clone(), to, reason: None };
     let entries = [
         moved(Status::InProgress),
         moved(Status::Failed),
-        Entry::MoveRun { to: RunState::Failed, result: Some(json!({"state": "failed"})) },
+        JournalEntry::MoveRun { to: RunState::Failed, result: Some(json!({"state": "failed"})) },
     ];
     journal::write(&mut world.cx, &caller("writ"), &run, &owner(7), &entries).unwrap();
     task_id.to_string()
@@ -67,8 +67,8 @@ fn attempted_task(crew: &mut Crew) -> String {
     };
     let to = Status::InProgress;
     let entries = [
-        Entry::MoveTask { task_id: task_id.clone(), to, reason: None },
-        Entry::StartAttempt { attempt, dispatch: None, wants: Wants::default() },
+        JournalEntry::MoveTask { task_id: task_id.clone(), to, reason: None },
+        JournalEntry::StartAttempt { attempt, dispatch: None, wants: Wants::default() },
     ];
     journal::write(&mut world.cx, &caller("writ"), &run, &owner(7), &entries).unwrap();
     task_id.to_string()

@@ -40,7 +40,7 @@ impl Clock for ProbingClock {
 }
 
 /// The events after this one.
-fn events(crew: &mut Crew, after: i64) -> Vec<store::Event> {
+fn events(crew: &mut Crew, after: i64) -> Vec<store::LoggedEvent> {
     let all = list::Request {
         since_id: after,
         ascending: true,
@@ -51,7 +51,7 @@ fn events(crew: &mut Crew, after: i64) -> Vec<store::Event> {
     list::events(&mut crew.world.cx, &all).unwrap()
 }
 
-fn newest(crew: &mut Crew) -> Option<store::Event> {
+fn newest(crew: &mut Crew) -> Option<store::LoggedEvent> {
     let last = list::Request { include_archived: true, limit: Some(1), ..list::Request::default() };
     list::events(&mut crew.world.cx, &last).unwrap().pop()
 }
@@ -147,7 +147,7 @@ fn jumps(jump: i64) {
 
 /// The first event after a clock was set back says so, and only that one. Imported events have times of their own.
 #[track_caller]
-fn is_flagged(last: Option<&store::Event>, new: &[store::Event], pair: &str) {
+fn is_flagged(last: Option<&store::LoggedEvent>, new: &[store::LoggedEvent], pair: &str) {
     if pair.contains("store.import_vybe") {
         return;
     }

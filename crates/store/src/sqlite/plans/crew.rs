@@ -2,10 +2,10 @@
 
 use contract::domain::crew::approval::Approval;
 use contract::domain::crew::budget::Amount;
-use contract::domain::crew::lock::{Grant, LockMode, Wanted};
+use contract::domain::crew::lock::{Grant, LockMode, WantedLock};
 use contract::domain::crew::row::CrewRow;
 use contract::domain::crew::snapshot::Snapshot;
-use contract::domain::crew::worklog::Line;
+use contract::domain::crew::worklog::WorklogLine;
 use contract::domain::crew::{AppliedDelta, CrewChange, Ended, reference_of};
 use contract::domain::id::Id;
 use contract::domain::scope::Scope;
@@ -24,7 +24,7 @@ pub(super) fn one_of_each(now: &Now) -> Vec<CrewChange> {
         task_id: Id::from_bits(2),
         reference: reference_of(1),
         workspace: "/w".to_owned(),
-        scopes: vec![Wanted { scope: Scope::parse("src", None).unwrap(), mode: LockMode::Exclusive }],
+        scopes: vec![WantedLock { scope: Scope::parse("src", None).unwrap(), mode: LockMode::Exclusive }],
         timeout_ms: 1,
         lease: lease.clone(),
         holder: None,
@@ -155,7 +155,7 @@ fn at_the_end() -> Vec<CrewChange> {
 
 /// Worklog lines and handoff imports.
 fn handed_over() -> Vec<CrewChange> {
-    let line = Line::following(None, "b", json!({}));
+    let line = WorklogLine::following(None, "b", json!({}));
     vec![
         CrewChange::WorklogAppended {
             run_id: Id::from_bits(1),

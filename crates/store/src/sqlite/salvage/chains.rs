@@ -6,7 +6,7 @@ use contract::chain;
 
 use super::Salvaged;
 use crate::audit::{Head, anchor_noted_by};
-use crate::events::{Event, Stream};
+use crate::events::{LoggedEvent, Stream};
 
 /// Where a stream of the damaged store begins, and how far it is archived.
 pub(super) struct Anchor {
@@ -22,7 +22,7 @@ pub(super) struct Chain {
     pub(super) anchor_seq: i64,
     pub(super) anchor_hash: String,
     pub(super) archived_seq: i64,
-    pub(super) events: Vec<Event>,
+    pub(super) events: Vec<LoggedEvent>,
 }
 
 impl Chain {
@@ -40,11 +40,11 @@ impl Chain {
 
 /// The chains, and the events that are in none.
 pub(super) fn longest(
-    events: Vec<Event>,
+    events: Vec<LoggedEvent>,
     anchors: &BTreeMap<String, Anchor>,
     found: &mut Salvaged,
-) -> (Vec<Chain>, Vec<Event>) {
-    let mut streams: BTreeMap<String, Vec<Event>> = BTreeMap::new();
+) -> (Vec<Chain>, Vec<LoggedEvent>) {
+    let mut streams: BTreeMap<String, Vec<LoggedEvent>> = BTreeMap::new();
     for event in events {
         streams.entry(event.stream.clone()).or_default().push(event);
     }
@@ -67,7 +67,7 @@ pub(super) fn longest(
     (chains, unchained)
 }
 
-fn report(chain: &Chain, rest: &[Event], found: &mut Salvaged) {
+fn report(chain: &Chain, rest: &[LoggedEvent], found: &mut Salvaged) {
     if !rest.is_empty() {
         let (from, to) = (chain.anchor_seq + 1, chain.end().0);
         let stream = &chain.stream;
@@ -77,9 +77,9 @@ fn report(chain: &Chain, rest: &[Event], found: &mut Salvaged) {
 
 fn longest_of(
     stream: String,
-    events: Vec<Event>,
+    events: Vec<LoggedEvent>,
     anchors: &BTreeMap<String, Anchor>,
-) -> (Option<Chain>, Vec<Event>) {
+) -> (Option<Chain>, Vec<LoggedEvent>) {
     let anchor = anchors.get(&stream);
     let archived_seq = anchor.map_or(0, |anchor| anchor.archived_seq);
     let known = anchor.map_or((0, chain::GENESIS.to_owned()), |anchor| (anchor.seq, anchor.hash.clone()));

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::StoreKey;
 use crate::error::{Error, Result};
-use crate::events::Event;
-use crate::held::Held;
+use crate::events::LoggedEvent;
+use crate::held::HeldFile;
 use crate::sqlite::files::UNCHAINED;
 use crate::whole_file::{beside, directory, make_directory, name_new, private};
 
@@ -17,7 +17,7 @@ const ENDING: &str = ".salvaging-";
 /// A directory that is removed at the end, also after a failure. The next salvage removes that of a killed one.
 pub(super) struct Parts {
     into: PathBuf,
-    held: Held,
+    held: HeldFile,
 }
 
 impl Parts {
@@ -25,7 +25,7 @@ impl Parts {
     pub(super) fn new(into: &Path) -> Result<Self> {
         refuse_existing(into)?;
         make_directory(into)?;
-        Ok(Self { into: into.to_owned(), held: Held::directory(&beside(into, ENDING))? })
+        Ok(Self { into: into.to_owned(), held: HeldFile::directory(&beside(into, ENDING))? })
     }
 
     /// Where the new store is made.
@@ -39,7 +39,7 @@ impl Parts {
     }
 
     /// Writes the events that are in no chain to a file. Returns the name that it will have.
-    pub(super) fn keep_unchained(&self, events: &[Event]) -> Result<Option<PathBuf>> {
+    pub(super) fn keep_unchained(&self, events: &[LoggedEvent]) -> Result<Option<PathBuf>> {
         if events.is_empty() {
             return Ok(None);
         }

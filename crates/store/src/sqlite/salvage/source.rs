@@ -13,24 +13,24 @@ use rusqlite::{Connection, OpenFlags};
 use super::Salvaged;
 use super::chains::Anchor;
 use crate::error::{Error, Result};
-use crate::events::{self, Event, event_of};
+use crate::events::{self, LoggedEvent, event_of};
 use crate::key::StoreKey;
 use crate::sqlite::seal::{SEALED_TABLES, StoredSeal, Sum};
 use crate::sqlite::tables::Table;
-use crate::sqlite::{self, APPLICATION_ID, Header};
+use crate::sqlite::{self, APPLICATION_ID, FileHeader};
 use crate::whole_file::{self, beside};
 
 /// The size of a page in every store.
 const PAGE_BYTES: u16 = 4096;
 const HEADER_BYTES: usize = 100;
 
-pub(super) struct Source {
+pub(super) struct SalvageSource {
     connection: Connection,
     key: Option<StoreKey>,
     path: PathBuf,
 }
 
-impl Source {
+impl SalvageSource {
     /// Copies the store to `copy`, mends the header of the copy, brings it to this schema if it is whole enough, and
     /// opens it.
     pub(super) fn open(from: &Path, copy: &Path) -> Result<Self> {
@@ -75,7 +75,7 @@ impl Source {
     }
 
     /// Every event that can be read, by number. Reads around damaged pages.
-    pub(super) fn events(&self, found: &mut Salvaged) -> Vec<Event> {
+    pub(super) fn events(&self, found: &mut Salvaged) -> Vec<LoggedEvent> {
         let mut events = Vec::new();
         let last = self.highest_id();
         let mut open = vec![(1, last)];
@@ -129,7 +129,7 @@ impl Source {
     }
 
     /// Reads a range of numbers. `Err` has the number from which on it cannot be read.
-    fn read_events(&self, from: i64, to: i64, events: &mut Vec<Event>) -> std::result::Result<(), i64> {
+    fn read_events(&self, from: i64, to: i64, events: &mut Vec<LoggedEvent>) -> std::result::Result<(), i64> {
         let known = self.columns("events");
         // Columns that a later schema added are empty in older events.
         let column = |name| if known.iter().any(|found| found == name) { name } else { "NULL" };
@@ -238,7 +238,7 @@ const PROBED_MIN: i64 = 10_000;
 
 /// Brings a store of an older schema to this one: all of it or nothing.
 fn migrate(connection: &mut Connection) -> Result<()> {
-    let Header::Ours { schema } = sqlite::header(connection)? else { return Ok(()) };
+    let FileHeader::Ours { schema } = sqlite::header(connection)? else { return Ok(()) };
     let Ok(from) = usize::try_from(schema) else { return Ok(()) };
     if (1..sqlite::MIGRATIONS.len()).contains(&from) {
         let tx = connection.transaction()?;

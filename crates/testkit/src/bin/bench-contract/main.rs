@@ -8,7 +8,7 @@ mod plain;
 use std::hint::black_box;
 use std::time::Instant;
 
-use contract::validate::{Kind, Options, schema, validate};
+use contract::validate::{Kind, ValidateOptions, schema, validate};
 use serde_json::{Value, json};
 
 /// The whole TASK of AOP's section 2.2.
@@ -37,7 +37,7 @@ fn typed_event(bytes: &[u8]) {
 
 /// Runs the contenders in turn, so that a busy machine slows all of them, and returns the medians.
 fn measured(name: &str, kind: Kind, bytes: &[u8], rounds: usize, typed: fn(&[u8])) -> Value {
-    let options = Options::default();
+    let options = ValidateOptions::default();
     assert!(validate(Some(kind), bytes, &options).allow, "BUG: {name} is valid");
     let schema = schema::of(kind, false).expect("BUG: the kind has a schema");
     let schema = jsonschema::options().build(&schema).expect("BUG: our schemas are schemas");

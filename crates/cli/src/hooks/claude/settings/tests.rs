@@ -1,11 +1,11 @@
 use super::*;
 
-fn program() -> Program {
-    Program { path: "/opt/my tools/writ".to_owned(), db_path: None }
+fn program() -> HookProgram {
+    HookProgram { path: "/opt/my tools/writ".to_owned(), db_path: None }
 }
 
 #[track_caller]
-fn installed(before: Option<&str>, record: Option<&Record>) -> (String, Record) {
+fn installed(before: Option<&str>, record: Option<&ClaudeUndo>) -> (String, ClaudeUndo) {
     install("s.json", before, record, &program(), Scope::User)
         .unwrap()
         .change
@@ -56,7 +56,7 @@ const COMMENTED: &str = r#"// Settings of a careful person.
 "#;
 
 fn parsed(text: &str) -> Value {
-    jsonc::value(&jsonc::Document::parse(text).unwrap().object.into())
+    jsonc::value(&jsonc::JsoncFile::parse(text).unwrap().object.into())
 }
 
 /// The comments of a text in their order, as a reader finds them.
@@ -77,7 +77,8 @@ fn comments(text: &str) -> Vec<String> {
 fn an_installation_is_taken_back_byte_for_byte_in_every_style() {
     for style in STYLES.iter().copied() {
         let (text, record) = installed(Some(style), None);
-        let settings = Settings::read(&text).unwrap_or_else(|error| panic!("{style:?}: {error}\n{text}"));
+        let settings =
+            ClaudeSettings::read(&text).unwrap_or_else(|error| panic!("{style:?}: {error}\n{text}"));
         for event in EVENTS {
             assert_eq!(
                 settings.entries(event.name, &program(), Owner::Ours),
@@ -111,7 +112,7 @@ fn without_a_record_or_after_a_change_only_our_entries_go() {
         }
         assert_eq!(left, value);
         // With the record they stay, and so does what somebody added meanwhile.
-        let document = jsonc::Document::parse(&text).unwrap();
+        let document = jsonc::JsoncFile::parse(&text).unwrap();
         document.object.append("added", jsonc::input(&json!("later")));
         let back = uninstall(&document.text(), Some(&record), &program()).unwrap();
         let mut expected = parsed(style);
@@ -153,7 +154,7 @@ fn what_others_have_in_our_entries_and_events_stays() {
 #[test]
 fn entries_of_another_place_or_store_are_updated_and_back_still_leads_to_the_beginning() {
     let (old, record) = installed(Some("{\"a\":1}"), None);
-    let moved = Program { path: "/usr/bin/vybe".to_owned(), db_path: Some("/data/x y.db".to_owned()) };
+    let moved = HookProgram { path: "/usr/bin/vybe".to_owned(), db_path: Some("/data/x y.db".to_owned()) };
     let found = install("s.json", Some(&old), Some(&record), &moved, Scope::User).unwrap();
     assert_eq!((found.updated.len(), found.installed.len()), (EVENTS.len(), 0));
     let (text, record) = found.change.unwrap();
@@ -183,7 +184,7 @@ fn our_commands_are_known_by_program_and_word() {
     {
         assert_eq!(program.owner(line), None, "{line}");
     }
-    let called_vybe = Program { path: "/usr/bin/vybe".to_owned(), db_path: None };
+    let called_vybe = HookProgram { path: "/usr/bin/vybe".to_owned(), db_path: None };
     assert_eq!(called_vybe.owner("/usr/bin/vybe hook stop"), Some(Owner::Ours));
     assert_eq!(called_vybe.owner("/go/bin/vybe hook stop"), Some(Owner::Original));
 }
@@ -234,7 +235,7 @@ fn hooks_of_the_original_are_replaced_and_come_back_byte_for_byte() {
     let back = uninstall(&text, Some(&record), &program()).unwrap();
     assert_eq!((back.text.as_deref(), back.restored), (Some(ORIGINAL), true));
     // An update in between does not lose the way back.
-    let moved = Program { path: "/usr/bin/writ".to_owned(), db_path: None };
+    let moved = HookProgram { path: "/usr/bin/writ".to_owned(), db_path: None };
     let (text, record) =
         install("s.json", Some(&text), Some(&record), &moved, Scope::User).unwrap().change.unwrap();
     assert_eq!(uninstall(&text, Some(&record), &moved).unwrap().text.as_deref(), Some(ORIGINAL));
@@ -257,7 +258,7 @@ fn without_an_installation_of_ours_the_original_keeps_its_hooks() {
 
 #[test]
 fn a_program_that_took_over_the_originals_path_still_gives_its_hooks_back() {
-    let ours = Program { path: "/go/bin/vybe".to_owned(), db_path: None };
+    let ours = HookProgram { path: "/go/bin/vybe".to_owned(), db_path: None };
     let (text, record) = install("s.json", Some(ORIGINAL), None, &ours, Scope::User).unwrap().change.unwrap();
     assert!(!text.contains("1000"), "{text}");
     assert_eq!(uninstall(&text, Some(&record), &ours).unwrap().text.as_deref(), Some(ORIGINAL));
@@ -280,7 +281,7 @@ fn settings_of_a_project_call_the_program_by_its_name() {
 #[test]
 fn an_update_keeps_comments_and_trailing_commas() {
     let (text, record) = installed(Some(COMMENTED), None);
-    let moved = Program { path: "/usr/bin/writ".to_owned(), db_path: None };
+    let moved = HookProgram { path: "/usr/bin/writ".to_owned(), db_path: None };
     let (text, record) =
         install("s.json", Some(&text), Some(&record), &moved, Scope::User).unwrap().change.unwrap();
     assert!(!text.contains("my tools"), "{text}");
@@ -324,11 +325,12 @@ fn the_record_holds_no_text_of_the_user() {
 #[test]
 fn a_record_of_an_earlier_release_still_leads_back() {
     let before = "{\"a\":1}";
-    let hook = |event: &Event| format!("\"{}\":[{}]", event.name, entry(event, &program(), Scope::User));
+    let hook =
+        |event: &ClaudeEvent| format!("\"{}\":[{}]", event.name, entry(event, &program(), Scope::User));
     let hooks: Vec<String> = EVENTS.iter().map(hook).collect();
     let added = format!(",\"hooks\":{{{}}}", hooks.join(","));
     let text = format!("{{\"a\":1{added}}}");
-    let record: Record = serde_json::from_value(json!({
+    let record: ClaudeUndo = serde_json::from_value(json!({
         "path": "s.json",
         "installed": digest::of_bytes(text.as_bytes()),
         "original": digest::of_bytes(before.as_bytes()),

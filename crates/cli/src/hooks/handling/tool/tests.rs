@@ -2,8 +2,8 @@ use serde_json::json;
 
 use super::*;
 
-fn failed(output: &str, exit_code: Option<i64>) -> Outcome<'_> {
-    Outcome::Failed { output, exit_code, is_interrupt: false }
+fn failed(output: &str, exit_code: Option<i64>) -> ToolOutcome<'_> {
+    ToolOutcome::Failed { output, exit_code, is_interrupt: false }
 }
 
 #[test]
@@ -12,15 +12,15 @@ fn messages_say_what_happened() {
     let bash = ToolCall::command("Bash", Some("cargo test"));
     let edit = ToolCall::file("Edit", Some("/srv/fence/src/parser.rs"));
     for (call, outcome, expected) in [
-        (&edit, Outcome::Succeeded, "Edit: src/parser.rs"),
-        (&ToolCall::file("Write", Some("/etc/hosts")), Outcome::Succeeded, "Write: /etc/hosts"),
+        (&edit, ToolOutcome::Succeeded, "Edit: src/parser.rs"),
+        (&ToolCall::file("Write", Some("/etc/hosts")), ToolOutcome::Succeeded, "Write: /etc/hosts"),
         (
             &ToolCall::file("Write", Some("/srv/fence/../other/a")),
-            Outcome::Succeeded,
+            ToolOutcome::Succeeded,
             "Write: /srv/fence/../other/a",
         ),
-        (&ToolCall::file("Write", Some("src/a.rs")), Outcome::Succeeded, "Write: src/a.rs"),
-        (&bash, Outcome::Succeeded, "Bash: cargo test"),
+        (&ToolCall::file("Write", Some("src/a.rs")), ToolOutcome::Succeeded, "Write: src/a.rs"),
+        (&bash, ToolOutcome::Succeeded, "Bash: cargo test"),
         (&bash, failed("", Some(1)), "Bash failed (exit 1): cargo test"),
         (&bash, failed("", None), "Bash failed: cargo test"),
         (
@@ -35,22 +35,22 @@ fn messages_say_what_happened() {
         ),
         (
             &ToolCall::files("Patch", vec!["a".into(), "/srv/fence/b".into()]),
-            Outcome::Succeeded,
+            ToolOutcome::Succeeded,
             "Patch: a, b",
         ),
         (
             &ToolCall::unknown("Task", &json!({"description": "look around"})),
-            Outcome::Succeeded,
+            ToolOutcome::Succeeded,
             "Task: look around",
         ),
-        (&ToolCall::unknown("Odd", &json!({})), Outcome::Succeeded, "Odd succeeded"),
+        (&ToolCall::unknown("Odd", &json!({})), ToolOutcome::Succeeded, "Odd succeeded"),
         (&ToolCall::unknown("Odd", &json!(null)), failed("", None), "Odd failed"),
     ] {
         assert_eq!(call.message(outcome, root), expected);
     }
-    let interrupted = Outcome::Failed { output: "stopped", exit_code: None, is_interrupt: true };
+    let interrupted = ToolOutcome::Failed { output: "stopped", exit_code: None, is_interrupt: true };
     assert_eq!(bash.message(interrupted, root), "Bash interrupted: cargo test");
-    assert_eq!(edit.message(Outcome::Succeeded, None), "Edit: /srv/fence/src/parser.rs");
+    assert_eq!(edit.message(ToolOutcome::Succeeded, None), "Edit: /srv/fence/src/parser.rs");
 }
 
 #[test]
@@ -67,8 +67,8 @@ fn messages_and_metadata_are_bounded() {
     );
     assert_eq!(metadata["exit_code"], 1);
     let files = ToolCall::files("Patch", (0..500).map(|n| format!("f{n}")).collect());
-    assert!(files.message(Outcome::Succeeded, None).ends_with("f9 and 490 more"));
-    assert_eq!(files.metadata(None, Outcome::Succeeded, None)["files"].as_array().unwrap().len(), 10);
+    assert!(files.message(ToolOutcome::Succeeded, None).ends_with("f9 and 490 more"));
+    assert_eq!(files.metadata(None, ToolOutcome::Succeeded, None)["files"].as_array().unwrap().len(), 10);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::*;
 fn comments_and_trailing_commas_are_read_and_printed_as_written() {
     let text =
         "// head\n{\n\t\"a\" : [ 1 , \"x,]}\\\"\" , { } ,] , /* b */ \"b\":{\"c\":null,},\n} // tail\n";
-    let document = Document::parse(text).unwrap();
+    let document = JsoncFile::parse(text).unwrap();
     assert_eq!(document.text(), text);
     let read = value(&document.object.into());
     assert_eq!(read, json!({"a": [1, "x,]}\"", {}], "b": {"c": null}}));
@@ -38,8 +38,8 @@ fn what_is_not_one_object_is_refused() {
         "{\"a\": /* open",
         "\u{feff}{} {}",
     ] {
-        assert!(Document::parse(text).is_err(), "{text}");
+        assert!(JsoncFile::parse(text).is_err(), "{text}");
     }
-    assert!(Document::parse(&"{\"a\":".repeat(100_000)).is_err());
-    assert!(Document::parse(&format!("{{\"a\":{}", "[".repeat(100_000))).is_err());
+    assert!(JsoncFile::parse(&"{\"a\":".repeat(100_000)).is_err());
+    assert!(JsoncFile::parse(&format!("{{\"a\":{}", "[".repeat(100_000))).is_err());
 }

@@ -1,24 +1,24 @@
 //! The shape of a stack file.
 
 use crate::aocl::stack::{
-    BypassPolicy, Defaults, EDGES_MAX, Edge, NODES_MAX, Node, PolicyOverrides, Reference, Step,
+    BypassPolicy, Defaults, EDGES_MAX, Edge, NODES_MAX, Node, PolicyOverrides, StackReference, StackStep,
 };
 use crate::finding::Findings;
 use crate::json::Value;
 use crate::shape::{
-    Described, Form, NON_BLANK, Object, Shape, Text, UNBOUNDED, Unknown, list, optional, required,
+    Described, NON_BLANK, Object, Shape, Text, TextForm, UNBOUNDED, Unknown, list, optional, required,
 };
 
 /// The largest count that every JSON reader keeps exactly.
 pub(crate) const COUNT: Shape = Shape::Integer { min: 0, max: 1 << 53 };
 
-static KNOWN_REF: Form = Form {
+static KNOWN_REF: TextForm = TextForm {
     name: "a built-in ref such as builtin:l3.policy or builtin:branch.restricted",
     pattern: "^builtin:(l([0-9]|10)|branch)\\.[a-z_]+$",
-    accepts: |text| Reference::parse(text).is_some(),
+    accepts: |text| StackReference::parse(text).is_some(),
 };
 
-impl Described for Reference {
+impl Described for StackReference {
     const SHAPE: Shape = Shape::Text(Text { min: 1, max: UNBOUNDED, form: Some(&KNOWN_REF) });
 }
 
@@ -29,7 +29,7 @@ pub static STACK: Object = Object {
         required("stack_id", NON_BLANK, ""),
         required("version", NON_BLANK, ""),
         required("mode", Shape::Word(&["pipeline", "dag"]), ""),
-        optional("layers", list!(Step::SHAPE, 1, NODES_MAX), "In a pipeline."),
+        optional("layers", list!(StackStep::SHAPE, 1, NODES_MAX), "In a pipeline."),
         optional("nodes", list!(Node::SHAPE, 1, NODES_MAX), "In a dag."),
         optional("edges", list!(Edge::SHAPE, 0, EDGES_MAX), "In a dag."),
         optional("defaults", Defaults::SHAPE, ""),

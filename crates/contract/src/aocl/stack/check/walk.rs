@@ -3,26 +3,30 @@
 use std::collections::BTreeSet;
 
 use crate::aocl::Layer;
-use crate::aocl::stack::graph::Graph;
-use crate::aocl::stack::{Edge, Node, Reference, Stack, Walk};
+use crate::aocl::stack::graph::StackGraph;
+use crate::aocl::stack::{Edge, Node, Stack, StackReference, StackWalk};
 use crate::finding::Findings;
 
 pub(super) fn check(stack: &Stack, findings: &mut Findings, warnings: &mut Findings) {
-    let (field, members): (&str, Vec<(&str, Reference)>) = match &stack.walk {
-        Walk::Pipeline(steps) => ("layers", steps.iter().map(|s| (s.id.as_str(), s.reference)).collect()),
-        Walk::Dag { nodes, .. } => ("nodes", nodes.iter().map(|n| (n.id.as_str(), n.reference)).collect()),
+    let (field, members): (&str, Vec<(&str, StackReference)>) = match &stack.walk {
+        StackWalk::Pipeline(steps) => {
+            ("layers", steps.iter().map(|s| (s.id.as_str(), s.reference)).collect())
+        }
+        StackWalk::Dag { nodes, .. } => {
+            ("nodes", nodes.iter().map(|n| (n.id.as_str(), n.reference)).collect())
+        }
     };
     check_names(field, &members, findings, warnings);
     if !findings.is_empty() {
         return;
     }
     match &stack.walk {
-        Walk::Pipeline(_) => check_pipeline(stack, findings),
-        Walk::Dag { nodes, edges } => check_dag(nodes, edges, findings, warnings),
+        StackWalk::Pipeline(_) => check_pipeline(stack, findings),
+        StackWalk::Dag { nodes, edges } => check_dag(nodes, edges, findings, warnings),
     }
     check_bypass(stack, &members, warnings);
     let delegates =
-        stack.members().iter().any(|(_, reference)| *reference == Reference::Layer(Layer::Delegate));
+        stack.members().iter().any(|(_, reference)| *reference == StackReference::Layer(Layer::Delegate));
     if delegates && !stack.can_verify() {
         let message = format!("work cannot be verified without {}", Layer::Verify);
         warnings.push(format!("$.{field}"), "unverified", message);
@@ -30,7 +34,12 @@ pub(super) fn check(stack: &Stack, findings: &mut Findings, warnings: &mut Findi
 }
 
 /// A canonical name must mean its own layer: traces and bypass rules use the name.
-fn check_names(field: &str, members: &[(&str, Reference)], findings: &mut Findings, warnings: &mut Findings) {
+fn check_names(
+    field: &str,
+    members: &[(&str, StackReference)],
+    findings: &mut Findings,
+    warnings: &mut Findings,
+) {
     let mut seen = BTreeSet::new();
     for (index, (id, reference)) in members.iter().enumerate() {
         let place = format!("$.{field}[{index}]");
@@ -39,7 +48,7 @@ fn check_names(field: &str, members: &[(&str, Reference)], findings: &mut Findin
         }
         let is_branch_name = id.starts_with("BR.");
         match Layer::from_id(id) {
-            Some(layer) if *reference != Reference::Layer(layer) => {
+            Some(layer) if *reference != StackReference::Layer(layer) => {
                 let message = format!("`{id}` must have the ref {}", layer.reference());
                 findings.push(format!("{place}.ref"), "ref_mismatch", message);
             }
@@ -69,7 +78,7 @@ fn check_pipeline(stack: &Stack, findings: &mut Findings) {
         return findings.push("$.layers", "empty", "no layer is enabled");
     }
     let place =
-        |layer: Layer| members.iter().position(|(_, reference)| *reference == Reference::Layer(layer));
+        |layer: Layer| members.iter().position(|(_, reference)| *reference == StackReference::Layer(layer));
     let Some(work) = place(Layer::Delegate) else { return };
     for guard in Layer::NEVER_BYPASSED.into_iter().filter(|guard| place(*guard).is_none_or(|at| at > work)) {
         findings.push("$.layers", "guard_skipped", unguarded(guard));
@@ -79,7 +88,7 @@ fn check_pipeline(stack: &Stack, findings: &mut Findings) {
 fn check_dag(nodes: &[Node], edges: &[Edge], findings: &mut Findings, warnings: &mut Findings) {
     let names: Vec<&str> = nodes.iter().map(|node| node.id.as_str()).collect();
     check_edges(&names, edges, findings, warnings);
-    let graph = Graph::new(&names, edges.iter().map(|edge| (edge.from.as_str(), edge.to.as_str())));
+    let graph = StackGraph::new(&names, edges.iter().map(|edge| (edge.from.as_str(), edge.to.as_str())));
     if let Some(cycle) = graph.cycle() {
         let message = format!("the edges form a cycle: {} -> {}", cycle.join(" -> "), cycle[0]);
         return findings.push("$.edges", "cycle", message);
@@ -98,7 +107,7 @@ fn check_dag(nodes: &[Node], edges: &[Edge], findings: &mut Findings, warnings: 
         let list = if is_branch(id) { &mut *warnings } else { &mut *findings };
         list.push(format!("$.nodes[{index}]"), "unreachable", format!("`{id}` cannot be reached"));
     }
-    let node_of = |layer: Layer| nodes.iter().find(|node| node.reference == Reference::Layer(layer));
+    let node_of = |layer: Layer| nodes.iter().find(|node| node.reference == StackReference::Layer(layer));
     let Some(work) = node_of(Layer::Delegate) else { return };
     for guard in Layer::NEVER_BYPASSED {
         let around = node_of(guard).map(|node| node.id.as_str());
@@ -127,7 +136,7 @@ fn check_edges(names: &[&str], edges: &[Edge], findings: &mut Findings, warnings
     }
 }
 
-fn check_bypass(stack: &Stack, members: &[(&str, Reference)], warnings: &mut Findings) {
+fn check_bypass(stack: &Stack, members: &[(&str, StackReference)], warnings: &mut Findings) {
     let listed = &stack.bypass_policy.never_bypass;
     for (index, id) in listed.iter().enumerate() {
         let known = Layer::from_id(id).is_some() || members.iter().any(|(member, _)| member == id);

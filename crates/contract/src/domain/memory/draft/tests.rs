@@ -1,9 +1,9 @@
 use super::*;
 use crate::domain::memory::tests::memory;
 
-fn draft(value: &str) -> Draft {
-    Draft {
-        place: Place::global(),
+fn draft(value: &str) -> MemoryDraft {
+    MemoryDraft {
+        place: MemoryScope::global(),
         key: "k".to_owned(),
         value: value.to_owned(),
         value_type: ValueType::String,
@@ -60,7 +60,7 @@ fn an_expiry_is_a_duration_or_a_future_time_within_a_hundred_years() {
     assert!(Expiry::at("tomorrow").is_err());
 }
 
-impl Draft {
+impl MemoryDraft {
     fn with(mut self, expiry: Expiry) -> Self {
         self.expiry = expiry;
         self

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Bundle, CarriedAssignment, CarriedResult, CarriedRow, Fault, TOKEN_MAX};
+use super::{BundleFault, CarriedAssignment, CarriedResult, CarriedRow, HandoffBundle, TOKEN_MAX};
 use crate::domain::check::Check;
 use crate::domain::checkpoint::Checkpoint;
 use crate::domain::crew::approval::ApprovalState;
 use crate::domain::crew::budget::Amount;
 use crate::domain::crew::task_ref::TaskRef;
-use crate::domain::crew::worklog::{Line, beginning, broken};
+use crate::domain::crew::worklog::{WorklogLine, beginning, broken};
 use crate::domain::limits;
 use crate::domain::plan::PlanTask;
 use crate::domain::scope::{Scope, ScopeFault};
@@ -21,9 +21,9 @@ use crate::operator::handoff::HandoffRow;
 /// The longest name that a person or a program may give.
 const NAME_BYTES_MAX: usize = 1024;
 
-impl Bundle {
+impl HandoffBundle {
     /// The first fault, in reading order.
-    pub(super) fn judge(&self) -> Result<(), Fault> {
+    pub(super) fn judge(&self) -> Result<(), BundleFault> {
         self.judge_run()?;
         for (index, (row, carried)) in self.tasks().enumerate() {
             let path = format!("$.ledger[{index}]");
@@ -39,13 +39,13 @@ impl Bundle {
         self.judge_approvals()
     }
 
-    fn judge_run(&self) -> Result<(), Fault> {
+    fn judge_run(&self) -> Result<(), BundleFault> {
         let run = &self.carried.x_run;
         named(&run.corr, "$.x_run.corr")?;
         named(&run.document_digest, "$.x_run.document_digest")?;
         if run.state.is_terminal() {
             let message = format!("the run {} and cannot be continued", run.state.said());
-            return Err(Fault::new(Code::InvalidTransition, "run_ended", "$.x_run.state", message));
+            return Err(BundleFault::new(Code::InvalidTransition, "run_ended", "$.x_run.state", message));
         }
         if run.max_parallel > limits::PARALLEL_MAX {
             return Err(invalid("$.x_run.max_parallel", format!("is more than {}", limits::PARALLEL_MAX)));
@@ -54,7 +54,7 @@ impl Bundle {
     }
 
     /// A task that is done needs a result, and if its author wrote checks, checks that passed.
-    fn judge_evidence(&self, row: &HandoffRow, carried: &CarriedRow, path: &str) -> Result<(), Fault> {
+    fn judge_evidence(&self, row: &HandoffRow, carried: &CarriedRow, path: &str) -> Result<(), BundleFault> {
         let path = format!("{path}.x_evidence");
         let has_checks = !carried.x_spec.checks.is_empty();
         let is_expected = match (row.status, has_checks) {
@@ -67,7 +67,7 @@ impl Bundle {
         };
         if !is_expected {
             let message = format!("{} is {} and needs other evidence", row.task_id, row.status);
-            return Err(Fault::new(Code::AcceptanceFailed, "no_evidence", path, message));
+            return Err(BundleFault::new(Code::AcceptanceFailed, "no_evidence", path, message));
         }
         if row.status != Status::Done {
             return Ok(());
@@ -79,7 +79,7 @@ impl Bundle {
         let accepted = carried.x_row.x_accepted.as_ref().map(|accepted| &accepted.checks);
         let Some(seen) = result.or(accepted) else {
             let message = format!("{} is done, but the bundle has no result of it", row.task_id);
-            return Err(Fault::new(Code::AcceptanceFailed, "no_evidence", path, message));
+            return Err(BundleFault::new(Code::AcceptanceFailed, "no_evidence", path, message));
         };
         let checks = &carried.x_spec.checks;
         let proves = |(asked, seen): (&Check, &crate::domain::check::CheckSeen)| {
@@ -87,24 +87,29 @@ impl Bundle {
         };
         if has_checks && (seen.len() != checks.len() || !checks.iter().zip(seen).all(proves)) {
             let message = format!("{} was verified by checks that its author did not write", row.task_id);
-            return Err(Fault::new(Code::AcceptanceFailed, "no_evidence", path, message));
+            return Err(BundleFault::new(Code::AcceptanceFailed, "no_evidence", path, message));
         }
         Ok(())
     }
 
-    fn judge_tokens(&self) -> Result<(), Fault> {
+    fn judge_tokens(&self) -> Result<(), BundleFault> {
         let most = self.carried.x_run.fencing;
         if !(0..=TOKEN_MAX).contains(&most) {
             return Err(invalid("$.x_run.fencing", format!("must be from 0 to {TOKEN_MAX}")));
         }
         if let Some(token) = self.tokens().find(|token| !(1..=most).contains(token)) {
             let message = format!("token {token} was never granted: the highest one is {most}");
-            return Err(Fault::new(Code::LedgerInconsistent, "token_unknown", "$.x_run.fencing", message));
+            return Err(BundleFault::new(
+                Code::LedgerInconsistent,
+                "token_unknown",
+                "$.x_run.fencing",
+                message,
+            ));
         }
         for (index, lock) in self.handoff.active_locks.iter().enumerate() {
             let path = format!("$.active_locks[{index}]");
             if lock.active && lock.x_fencing_token.is_none() {
-                return Err(Fault::new(
+                return Err(BundleFault::new(
                     Code::MissingRequiredInput,
                     "missing",
                     path,
@@ -113,13 +118,13 @@ impl Bundle {
             }
             if lock.active && lock.extra.get("x_timeout_ms").and_then(Value::as_u64).is_none() {
                 let message = "the lock needs the timeout of its holder";
-                return Err(Fault::new(Code::MissingRequiredInput, "missing", path, message));
+                return Err(BundleFault::new(Code::MissingRequiredInput, "missing", path, message));
             }
         }
         Ok(())
     }
 
-    fn judge_assignments(&self) -> Result<(), Fault> {
+    fn judge_assignments(&self) -> Result<(), BundleFault> {
         let given = &self.carried.x_assignments;
         unique(given.iter().map(|one| one.task_id.as_str()), "$.x_assignments")?;
         unique(given.iter().map(|one| one.token), "$.x_assignments")?;
@@ -132,7 +137,7 @@ impl Bundle {
             }
             if row.status != Status::InProgress {
                 let message = format!("{} is {} and its assignment is open", one.task_id, row.status);
-                return Err(Fault::new(Code::LedgerInconsistent, "open_assignment", path, message));
+                return Err(BundleFault::new(Code::LedgerInconsistent, "open_assignment", path, message));
             }
             let token = u64::try_from(one.token).ok();
             let holds = self
@@ -143,13 +148,13 @@ impl Bundle {
             if !holds {
                 let message =
                     format!("{} is assigned with token {} but holds no lock", one.task_id, one.token);
-                return Err(Fault::new(Code::LockConflict, "lock_missing", path, message));
+                return Err(BundleFault::new(Code::LockConflict, "lock_missing", path, message));
             }
         }
         Ok(())
     }
 
-    fn same_packet(&self, one: &CarriedAssignment, path: &str) -> Result<(), Fault> {
+    fn same_packet(&self, one: &CarriedAssignment, path: &str) -> Result<(), BundleFault> {
         let packet = &one.packet;
         let same = packet["run_id"].as_str() == Some(self.handoff.run_id.as_str())
             && packet["task"]["task_id"].as_str() == Some(one.task_id.as_str())
@@ -157,7 +162,7 @@ impl Bundle {
         if same { Ok(()) } else { Err(mismatch(format!("{path}.packet"))) }
     }
 
-    fn judge_results(&self) -> Result<(), Fault> {
+    fn judge_results(&self) -> Result<(), BundleFault> {
         let results = &self.carried.x_results;
         unique(results.iter().map(|one| one.token), "$.x_results")?;
         for (index, one) in results.iter().enumerate() {
@@ -172,7 +177,7 @@ impl Bundle {
         Ok(())
     }
 
-    fn judge_worklogs(&self) -> Result<(), Fault> {
+    fn judge_worklogs(&self) -> Result<(), BundleFault> {
         let logs = &self.carried.x_worklogs;
         unique(logs.iter().map(|log| log.task_id.as_str()), "$.x_worklogs")?;
         for (index, log) in logs.iter().enumerate() {
@@ -187,16 +192,16 @@ impl Bundle {
             let other_end = other_end.and_then(|number| i64::try_from(number).ok());
             if let Some(number) = broken(&lines, &begins).or(other_end) {
                 let message = format!("line {number} does not match the digest of the line before it");
-                return Err(Fault::new(Code::LedgerInconsistent, "chain_broken", path, message));
+                return Err(BundleFault::new(Code::LedgerInconsistent, "chain_broken", path, message));
             }
         }
         Ok(())
     }
 
     /// The worklog of a task as the store keeps it.
-    pub fn lines(&self, task: &TaskRef) -> Vec<Line> {
+    pub fn lines(&self, task: &TaskRef) -> Vec<WorklogLine> {
         let log = self.carried.x_worklogs.iter().find(|log| log.task_id == *task);
-        let line = |(at, text): (usize, &String)| Line {
+        let line = |(at, text): (usize, &String)| WorklogLine {
             number: i64::try_from(at).unwrap_or(i64::MAX).saturating_add(1),
             text: text.clone(),
             digest: crate::digest::of_bytes(text.as_bytes()),
@@ -208,7 +213,7 @@ impl Bundle {
             .collect()
     }
 
-    fn judge_deltas(&self) -> Result<(), Fault> {
+    fn judge_deltas(&self) -> Result<(), BundleFault> {
         let deltas = &self.carried.x_applied;
         for (index, delta) in deltas.iter().enumerate() {
             let path = format!("$.x_applied[{index}]");
@@ -222,7 +227,7 @@ impl Bundle {
         unique(deltas.iter().map(|delta| delta.delta_id.as_str()), "$.x_applied")
     }
 
-    fn judge_money(&self) -> Result<(), Fault> {
+    fn judge_money(&self) -> Result<(), BundleFault> {
         let open = self.carried.x_assignments.iter().filter_map(|given| given.reserved);
         let set_aside = open.clone().fold(Amount::default(), Amount::plus);
         let path = "$.x_budget";
@@ -245,12 +250,12 @@ impl Bundle {
         if negative || ended || is_wrong || purse.reserved != set_aside {
             let message = "the reserved amount differs from that of the open assignments, the withheld one from \
                            that of the tasks, or an amount is negative";
-            return Err(Fault::new(Code::LedgerInconsistent, "budget", path, message));
+            return Err(BundleFault::new(Code::LedgerInconsistent, "budget", path, message));
         }
         Ok(())
     }
 
-    fn judge_approvals(&self) -> Result<(), Fault> {
+    fn judge_approvals(&self) -> Result<(), BundleFault> {
         for (index, asked) in self.carried.x_approvals.iter().enumerate() {
             let path = format!("$.x_approvals[{index}]");
             self.row(&asked.task_id, &path)?;
@@ -269,22 +274,22 @@ impl Bundle {
             if !is_whole {
                 let message =
                     format!("an approval that is {} cannot be imported in this form", asked.state.as_str());
-                return Err(Fault::new(Code::NonCompliant, "approval", path, message));
+                return Err(BundleFault::new(Code::NonCompliant, "approval", path, message));
             }
         }
         Ok(())
     }
 
-    fn row(&self, task: &TaskRef, path: &str) -> Result<&HandoffRow, Fault> {
+    fn row(&self, task: &TaskRef, path: &str) -> Result<&HandoffRow, BundleFault> {
         self.handoff.ledger.iter().find(|row| row.task_id == *task).ok_or_else(|| {
             let message = format!("{task} is not in the ledger");
-            Fault::new(Code::LedgerInconsistent, "base_row_missing", path, message)
+            BundleFault::new(Code::LedgerInconsistent, "base_row_missing", path, message)
         })
     }
 }
 
 /// The limits of a plan apply here too.
-fn judge_spec(spec: &PlanTask, path: &str) -> Result<(), Fault> {
+fn judge_spec(spec: &PlanTask, path: &str) -> Result<(), BundleFault> {
     let title = spec.title.chars().count();
     if spec.title.trim().is_empty() || title > limits::TITLE_CHARS_MAX || spec.id.len() > NAME_BYTES_MAX {
         return Err(invalid(&format!("{path}.title"), "is empty or too long"));
@@ -315,7 +320,7 @@ fn judge_spec(spec: &PlanTask, path: &str) -> Result<(), Fault> {
     }
 }
 
-fn judge_scope(scope: &Scope, path: &str) -> Result<(), Fault> {
+fn judge_scope(scope: &Scope, path: &str) -> Result<(), BundleFault> {
     let read = Scope::parse(scope.as_str(), None);
     let fault = match &read {
         Ok(read) if read.is_absolute() => Some(ScopeFault::Escape),
@@ -325,30 +330,30 @@ fn judge_scope(scope: &Scope, path: &str) -> Result<(), Fault> {
     };
     let Some(fault) = fault else { return Ok(()) };
     let code = if fault == ScopeFault::Escape { Code::ScopeViolation } else { Code::SchemaInvalid };
-    Err(Fault::new(code, fault.rule(), path, format!("a scope {fault}")))
+    Err(BundleFault::new(code, fault.rule(), path, format!("a scope {fault}")))
 }
 
-fn named(text: &str, path: &str) -> Result<(), Fault> {
+fn named(text: &str, path: &str) -> Result<(), BundleFault> {
     let is_name =
         !text.trim().is_empty() && text.len() <= NAME_BYTES_MAX && !text.chars().any(char::is_control);
     if is_name { Ok(()) } else { Err(invalid(path, "must be one short line")) }
 }
 
-fn unique<T: Ord>(names: impl Iterator<Item = T>, path: &str) -> Result<(), Fault> {
+fn unique<T: Ord>(names: impl Iterator<Item = T>, path: &str) -> Result<(), BundleFault> {
     let mut seen = BTreeSet::new();
     for (index, name) in names.enumerate() {
         if !seen.insert(name) {
             let path = format!("{path}[{index}]");
-            return Err(Fault::new(Code::LedgerInconsistent, "duplicate", path, "appears twice"));
+            return Err(BundleFault::new(Code::LedgerInconsistent, "duplicate", path, "appears twice"));
         }
     }
     Ok(())
 }
 
-fn invalid(path: &str, message: impl Into<String>) -> Fault {
-    Fault::new(Code::SchemaInvalid, "type", path, message)
+fn invalid(path: &str, message: impl Into<String>) -> BundleFault {
+    BundleFault::new(Code::SchemaInvalid, "type", path, message)
 }
 
-fn mismatch(path: String) -> Fault {
-    Fault::new(Code::NonCompliant, "identity_mismatch", path, "belongs to another run, task or token")
+fn mismatch(path: String) -> BundleFault {
+    BundleFault::new(Code::NonCompliant, "identity_mismatch", path, "belongs to another run, task or token")
 }

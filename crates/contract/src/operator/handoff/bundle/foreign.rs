@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Bundle, Carried, CarriedAssignment, CarriedRow, Fault, RunPart};
+use super::{BundleFault, CarriedAssignment, CarriedRow, HandoffBundle, HandoffExtras, RunPart};
 use crate::domain::crew::budget::Amount;
 use crate::domain::crew::lock::LockMode;
 use crate::domain::crew::row::{Accepted, CrewColumns, CrewRow};
@@ -28,7 +28,7 @@ const OWN_ROW_FIELDS: &[&str] =
 
 /// What the importing store knows.
 #[derive(Debug, Clone)]
-pub struct Receiver<'a> {
+pub struct ImportingStore<'a> {
     pub workspace: &'a str,
     pub corr: String,
     pub document_digest: &'a str,
@@ -51,7 +51,7 @@ pub struct Assumed {
 /// A bundle that can be imported, and how it was completed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Completed {
-    pub bundle: Bundle,
+    pub bundle: HandoffBundle,
     pub assumed: Vec<Assumed>,
     /// Paths of what was left out.
     pub ignored: Vec<String>,
@@ -65,8 +65,8 @@ pub fn is_foreign(handoff: &Handoff) -> bool {
 
 /// Completes a valid bundle of another program. Every row becomes a task; a task in progress gets an assignment with a
 /// new token, and one that is done counts as claimed.
-pub fn complete(handoff: &Handoff, receiver: &Receiver<'_>) -> Result<Completed, Fault> {
-    let mut draft = Draft { handoff, receiver, assumed: Vec::new(), ignored: Vec::new() };
+pub fn complete(handoff: &Handoff, receiver: &ImportingStore<'_>) -> Result<Completed, BundleFault> {
+    let mut draft = BundleDraft { handoff, receiver, assumed: Vec::new(), ignored: Vec::new() };
     draft.note_ignored();
     let locks = draft.locks()?;
     let blockers = draft.blockers();
@@ -107,7 +107,7 @@ pub fn complete(handoff: &Handoff, receiver: &Receiver<'_>) -> Result<Completed,
         ledger,
         extra: Map::new(),
     };
-    let carried = Carried {
+    let carried = HandoffExtras {
         x_run,
         x_assignments: assignments,
         x_results: Vec::new(),
@@ -116,7 +116,7 @@ pub fn complete(handoff: &Handoff, receiver: &Receiver<'_>) -> Result<Completed,
         x_budget: None,
         x_approvals: Vec::new(),
     };
-    let bundle = Bundle { handoff: completed, rows: carried_rows, carried };
+    let bundle = HandoffBundle { handoff: completed, rows: carried_rows, carried };
     bundle.judge()?;
     Ok(Completed { bundle, assumed: draft.assumed, ignored: draft.ignored })
 }
@@ -137,14 +137,14 @@ fn pairs(row: &HandoffRow) -> Vec<Dependency> {
 }
 
 /// The completion so far.
-struct Draft<'b> {
+struct BundleDraft<'b> {
     handoff: &'b Handoff,
-    receiver: &'b Receiver<'b>,
+    receiver: &'b ImportingStore<'b>,
     assumed: Vec<Assumed>,
     ignored: Vec<String>,
 }
 
-impl Draft<'_> {
+impl BundleDraft<'_> {
     fn assume(&mut self, path: String, value: Value, reason: impl Into<String>) {
         self.assumed.push(Assumed { path, value, reason: reason.into() });
     }
@@ -170,7 +170,7 @@ impl Draft<'_> {
     }
 
     /// The active locks, each grant with a new token. Released ones are history and stay behind.
-    fn locks(&mut self) -> Result<Vec<Lock>, Fault> {
+    fn locks(&mut self) -> Result<Vec<Lock>, BundleFault> {
         let mut tokens: BTreeMap<&TaskRef, u64> = BTreeMap::new();
         let holders: BTreeSet<&TaskRef> =
             self.handoff.active_locks.iter().filter(|lock| lock.active).map(|lock| &lock.task_id).collect();
@@ -227,7 +227,7 @@ impl Draft<'_> {
         index: usize,
         row: &HandoffRow,
         reason: String,
-    ) -> Result<(HandoffRow, CarriedRow), Fault> {
+    ) -> Result<(HandoffRow, CarriedRow), BundleFault> {
         let path = format!("$.ledger[{index}]");
         let columns = self.columns(row);
         // In the form in which the store prints times.
@@ -309,7 +309,7 @@ impl Draft<'_> {
         row: &HandoffRow,
         columns: &CrewColumns,
         locks: &[Lock],
-    ) -> Result<CarriedAssignment, Fault> {
+    ) -> Result<CarriedAssignment, BundleFault> {
         let own: Vec<&Lock> = locks.iter().filter(|lock| lock.task_id == row.task_id).collect();
         let token = own.first().and_then(|lock| lock.x_fencing_token).unwrap_or(0);
         let mut scopes: Vec<Scope> = Vec::new();
@@ -344,11 +344,11 @@ impl Draft<'_> {
     }
 }
 
-fn scope_at(text: &str, workspace: &str, path: &str) -> Result<Scope, Fault> {
+fn scope_at(text: &str, workspace: &str, path: &str) -> Result<Scope, BundleFault> {
     Scope::parse(text, Some(workspace)).map_err(|fault| scope_fault(fault, path))
 }
 
-fn scope_fault(fault: ScopeFault, path: &str) -> Fault {
+fn scope_fault(fault: ScopeFault, path: &str) -> BundleFault {
     let code = if fault == ScopeFault::Escape { Code::ScopeViolation } else { Code::SchemaInvalid };
-    Fault::new(code, fault.rule(), path, format!("a scope {fault}"))
+    BundleFault::new(code, fault.rule(), path, format!("a scope {fault}"))
 }

@@ -17,7 +17,7 @@ fn by_rounds(needs: &[Vec<usize>]) -> Vec<usize> {
 
 #[test]
 fn a_cycle_is_found_and_named() {
-    assert_eq!(Graph::new(vec![vec![1], vec![2], vec![0]]).err(), Some(vec![0, 1, 2, 0]));
+    assert_eq!(TaskGraph::new(vec![vec![1], vec![2], vec![0]]).err(), Some(vec![0, 1, 2, 0]));
 }
 
 #[test]
@@ -25,7 +25,7 @@ fn a_chain_of_the_largest_plan_needs_no_recursion() {
     let length = crate::domain::limits::PLAN_TASKS_MAX;
     let backward: Vec<Vec<usize>> =
         (0..length).map(|task| if task + 1 < length { vec![task + 1] } else { Vec::new() }).collect();
-    let graph = Graph::new(backward).expect("a chain has no cycle");
+    let graph = TaskGraph::new(backward).expect("a chain has no cycle");
     assert_eq!((graph.order()[0], graph.place(0)), (length - 1, length - 1));
 }
 
@@ -40,7 +40,7 @@ proptest! {
         for (a, b) in links.into_iter().filter(|(a, b)| a < b) {
             needs[names[b]].push(names[a]);
         }
-        let graph = Graph::new(needs.clone()).expect("no cycle");
+        let graph = TaskGraph::new(needs.clone()).expect("no cycle");
         prop_assert_eq!(graph.order(), by_rounds(&needs));
         for a in 0..12 {
             for b in 0..12 {

@@ -8,8 +8,8 @@ fn to(text: &str) -> Destination {
 
 fn fault(text: &str) -> &'static str {
     match parse(text.as_bytes()) {
-        Err(Fault::Malformed(why)) => why,
-        Err(Fault::OtherHost { .. }) => "another host",
+        Err(HeadFault::Malformed(why)) => why,
+        Err(HeadFault::OtherHost { .. }) => "another host",
         Ok(found) => panic!("{text:?}: {found:?}"),
     }
 }
@@ -34,7 +34,7 @@ fn a_plain_request_is_passed_on_for_its_own_host_and_for_itself_alone() {
     let Ok(Some((Request::Plain { to: found, head, body }, length))) = parse(text.as_bytes()) else {
         panic!()
     };
-    assert_eq!((found, body, &text[length..]), (to("example.org:8080"), Body::Length(3), "abc"));
+    assert_eq!((found, body, &text[length..]), (to("example.org:8080"), RequestBody::Length(3), "abc"));
     let expected = "POST /a?b HTTP/1.1\r\nHost: example.org:8080\r\nAccept: */*\r\nContent-Length: 3\r\n\
                     Connection: close\r\n\r\n";
     assert_eq!(String::from_utf8(head).unwrap(), expected);
@@ -55,7 +55,7 @@ fn another_host_than_the_one_of_the_request_line_is_told() {
         ("GET http://a.test:8080/ HTTP/1.1\r\nHost: a.test\r\n\r\n", "a.test:8080", "a.test:80"),
         ("CONNECT a.test:443 HTTP/1.1\r\nHost: b.test\r\n\r\n", "a.test:443", "b.test:443"),
     ] {
-        let expected = Fault::OtherHost { asked: to(asked), named: to(named) };
+        let expected = HeadFault::OtherHost { asked: to(asked), named: to(named) };
         assert_eq!(parse(text.as_bytes()), Err(expected), "{text:?}");
     }
 }

@@ -1,6 +1,8 @@
 //! What simulated children do: work, fail, lie, flood, hang, and lose their supervisors.
 
-use engine::supervisor::{Exit, Fault, Gone, InForce, LaunchSpec, Lost, Reaped, Report, Stdin};
+use engine::supervisor::{
+    ChildReport, Gone, InForce, LaunchSpec, LostShim, ProcessExit, Reaped, StartFault, Stdin,
+};
 use serde_json::{Value, json};
 
 use crate::simulation::dice::Dice;
@@ -11,7 +13,7 @@ pub(super) type Step = (i64, Act);
 pub(super) enum Act {
     /// The work is done: its artifact is there from now on.
     Finish,
-    Report(Report),
+    Report(ChildReport),
 }
 
 /// A child's future.
@@ -29,14 +31,15 @@ const FLOOD_BYTES: usize = 16 * 1024;
 /// What an executor's child does. `None`: it cannot even be started.
 pub(super) fn work(dice: &mut Dice, spec: &LaunchSpec) -> Option<Script> {
     let delay = |dice: &mut Dice| dice.pick(&[5, 40, 300, 1_500]);
-    let mut steps = vec![(1, Act::Report(Report::Started { pid: 7, in_force: InForce::nothing() }))];
+    let mut steps = vec![(1, Act::Report(ChildReport::Started { pid: 7, in_force: InForce::nothing() }))];
     let mut ignores_stop = false;
     let mut claims_success = false;
     match dice.below(16) {
         0 => return None,
         1 => {
-            let fault = Fault { message: "could not start work: no such file".to_owned(), errno: Some(2) };
-            steps = vec![(1, Act::Report(Report::Fault(fault)))];
+            let fault =
+                StartFault { message: "could not start work: no such file".to_owned(), errno: Some(2) };
+            steps = vec![(1, Act::Report(ChildReport::Fault(fault)))];
         }
         2 => steps.push((delay(dice), Act::Report(lost()))),
         3 => {
@@ -45,26 +48,28 @@ pub(super) fn work(dice: &mut Dice, spec: &LaunchSpec) -> Option<Script> {
         }
         4 => ignores_stop = true,
         5 => {}
-        6 => steps.extend(end(Exit::Signal(9), Gone::default(), delay(dice))),
+        6 => steps.extend(end(ProcessExit::Signal(9), Gone::default(), delay(dice))),
         7 => {
             steps.push((delay(dice), Act::Finish));
-            steps.extend(end(Exit::Code(0), Gone { killed: 1, survivors: 1 }, 1));
+            steps.extend(end(ProcessExit::Code(0), Gone { killed: 1, survivors: 1 }, 1));
         }
         choice => {
             let is_honest = choice > 9;
             if choice % 4 == 0 {
-                let flood = || Act::Report(Report::Stdout(vec![b'x'; FLOOD_BYTES]));
+                let flood = || Act::Report(ChildReport::Stdout(vec![b'x'; FLOOD_BYTES]));
                 steps.extend((0..FLOOD_PIECES).map(|_| (1, flood())));
             }
             if is_honest {
                 steps.push((delay(dice), Act::Finish));
             }
             let (answer, is_success) = answer(dice, spec);
-            steps.extend(answer.into_iter().map(|text| (3, Act::Report(Report::Stdout(text.into_bytes())))));
+            steps.extend(
+                answer.into_iter().map(|text| (3, Act::Report(ChildReport::Stdout(text.into_bytes())))),
+            );
             let code = if is_success { 0 } else { i32::from(dice.one_in(2)) };
             claims_success = if is_agent(spec) { is_success } else { code == 0 };
             steps.extend(end(
-                Exit::Code(code),
+                ProcessExit::Code(code),
                 Gone { killed: u32::from(dice.one_in(5)), survivors: 0 },
                 delay(dice),
             ));
@@ -75,12 +80,12 @@ pub(super) fn work(dice: &mut Dice, spec: &LaunchSpec) -> Option<Script> {
 
 /// What a check's child does. It tells the truth about the artifact if it comes to an end.
 pub(super) fn check(dice: &mut Dice, expects: &str, is_true: bool) -> Option<Script> {
-    let mut steps = vec![(1, Act::Report(Report::Started { pid: 8, in_force: InForce::nothing() }))];
+    let mut steps = vec![(1, Act::Report(ChildReport::Started { pid: 8, in_force: InForce::nothing() }))];
     match dice.below(20) {
         0 => return None,
         1 => steps.push((5, Act::Report(lost()))),
         2 => {}
-        3 => steps.extend(end(Exit::Signal(11), Gone::default(), 5)),
+        3 => steps.extend(end(ProcessExit::Signal(11), Gone::default(), 5)),
         _ => {
             let (code, prints) = match (expects, is_true) {
                 ("MATCH_FOUND", true) => (0, true),
@@ -90,21 +95,24 @@ pub(super) fn check(dice: &mut Dice, expects: &str, is_true: bool) -> Option<Scr
                 (_, is_true) => (i32::from(!is_true), dice.one_in(2)),
             };
             if prints {
-                steps.push((5, Act::Report(Report::Stdout(b"found it\n".to_vec()))));
+                steps.push((5, Act::Report(ChildReport::Stdout(b"found it\n".to_vec()))));
             }
-            steps.extend(end(Exit::Code(code), Gone::default(), dice.pick(&[5, 200])));
+            steps.extend(end(ProcessExit::Code(code), Gone::default(), dice.pick(&[5, 200])));
         }
     }
     Some(Script { steps, ignores_stop: false, claims_success: false })
 }
 
-pub(super) fn end(exit: Exit, gone: Gone, after_ms: i64) -> [Step; 2] {
-    [(after_ms, Act::Report(Report::Exited(exit))), (1, Act::Report(Report::Gone(gone)))]
+pub(super) fn end(exit: ProcessExit, gone: Gone, after_ms: i64) -> [Step; 2] {
+    [(after_ms, Act::Report(ChildReport::Exited(exit))), (1, Act::Report(ChildReport::Gone(gone)))]
 }
 
-fn lost() -> Report {
+fn lost() -> ChildReport {
     let reaped = Reaped { ended: 1, survivors: 0 };
-    Report::Lost(Lost { message: "the supervising process ended before its executor".to_owned(), reaped })
+    ChildReport::Lost(LostShim {
+        message: "the supervising process ended before its executor".to_owned(),
+        reaped,
+    })
 }
 
 fn is_agent(spec: &LaunchSpec) -> bool {

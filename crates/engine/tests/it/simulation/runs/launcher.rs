@@ -14,7 +14,7 @@ use contract::domain::task::Task;
 use contract::intake::Executors;
 use engine::host::{Door, LocalHost, PlainDoor};
 use engine::launcher::{Children, Launcher};
-use engine::supervisor::{LaunchSpec, OwnerIdentity, Report, StartError};
+use engine::supervisor::{ChildReport, LaunchSpec, OwnerIdentity, StartError};
 use engine::{Observer, Settings};
 use ops::host::HowToWork;
 use ops::run::Liveness;
@@ -237,7 +237,7 @@ impl Children for SimulatedChildren {
         if started { Ok(()) } else { Err(StartError::NoProgram) }
     }
 
-    fn next(&mut self, patience: Duration) -> Option<(u64, Report)> {
+    fn next(&mut self, patience: Duration) -> Option<(u64, ChildReport)> {
         self.launcher.fuse.touch();
         self.launcher.world().disturb();
         let happening = self.launcher.world().next(self.group, patience);

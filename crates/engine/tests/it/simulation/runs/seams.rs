@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use contract::domain::id::Minter;
 use contract::domain::time::{Clock, Now};
-use engine::{Observer, Progress};
+use engine::{Observer, TaskProgress};
 use testkit::{ManualClock, SeededIds};
 
 /// What a crash throws. It is not a panic, so nothing is printed.
@@ -66,7 +66,7 @@ pub(super) struct FusedObserver {
 }
 
 impl Observer for FusedObserver {
-    fn report(&mut self, progress: Progress<'_>) {
+    fn report(&mut self, progress: TaskProgress<'_>) {
         // Floods are not worth reading.
         let told: String = format!("{progress:?}").chars().take(200).collect();
         self.story.lock().unwrap_or_else(PoisonError::into_inner).push(told);

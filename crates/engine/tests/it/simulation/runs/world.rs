@@ -10,7 +10,7 @@ use contract::domain::request::{Agent, RequestId};
 use contract::domain::scope::Scope;
 use contract::domain::time::Clock;
 use engine::StopSignal;
-use engine::supervisor::{Exit, Gone, LaunchSpec, Report};
+use engine::supervisor::{ChildReport, Gone, LaunchSpec, ProcessExit};
 use ops::Session;
 use ops::run::cancel;
 use ops::{Caller, Context};
@@ -30,7 +30,7 @@ const DAY_MS: i64 = 86_400_000;
 type Name = (u64, u64);
 
 pub(super) enum Happening {
-    Report(u64, Report),
+    Report(u64, ChildReport),
     Nothing,
 }
 
@@ -200,12 +200,12 @@ impl World {
         }
     }
 
-    fn report(&mut self, name: Name, report: Report) -> Happening {
+    fn report(&mut self, name: Name, report: ChildReport) -> Happening {
         let process = self.processes.get_mut(&name).expect("BUG: it reports");
-        process.has_exited |= matches!(report, Report::Exited(_));
+        process.has_exited |= matches!(report, ChildReport::Exited(_));
         if process.kind == ProcessKind::Work
             && process.script_claims_success
-            && matches!(report, Report::Gone(_))
+            && matches!(report, ChildReport::Gone(_))
         {
             self.claimed.insert(process.attempt.clone());
         }
@@ -241,21 +241,24 @@ impl World {
         let now_ms = self.now_ms();
         let lasts_ms = self.dice.pick(&[1, 50, 1_000]);
         let Some(process) = self.processes.get_mut(&name) else { return };
-        if process.future.iter().any(|(_, act)| matches!(act, Act::Report(Report::Exited(_))))
+        if process.future.iter().any(|(_, act)| matches!(act, Act::Report(ChildReport::Exited(_))))
             && lasts_ms == 1
         {
             // It was about to end anyway.
             return;
         }
-        let (exit, after_ms) =
-            if process.ignores_stop { (Exit::Signal(9), 2_000) } else { (Exit::Signal(15), lasts_ms) };
+        let (exit, after_ms) = if process.ignores_stop {
+            (ProcessExit::Signal(9), 2_000)
+        } else {
+            (ProcessExit::Signal(15), lasts_ms)
+        };
         process.end_with(exit, now_ms + after_ms);
     }
 
     pub(super) fn kill(&mut self, name: Name) {
         let now_ms = self.now_ms();
         if let Some(process) = self.processes.get_mut(&name) {
-            process.end_with(Exit::Signal(9), now_ms + 1);
+            process.end_with(ProcessExit::Signal(9), now_ms + 1);
         }
     }
 
@@ -429,7 +432,7 @@ impl World {
 
 impl Process {
     /// It ends in this way and does nothing else before.
-    fn end_with(&mut self, exit: Exit, at_ms: i64) {
+    fn end_with(&mut self, exit: ProcessExit, at_ms: i64) {
         if self.has_exited {
             return;
         }
