@@ -21,7 +21,7 @@ use serde_json::json;
 use crate::StopSignal;
 use crate::launcher::{self, ChildLimits, ChildOutput, Launcher, RunError, Wish};
 use crate::sandbox::{CommandDirectories, CommandSandboxes};
-use crate::supervisor::logs::LogStream;
+use crate::supervisor::logs::{LogStream, LogWriter};
 use crate::supervisor::{InForce, LaunchSpec, Marker, ProcessExit, Sandbox, Stdin};
 use crate::transcript;
 
@@ -112,7 +112,7 @@ impl ProgramSettings {
             }
         });
         // A log that could not be written whole is shown as far as it goes.
-        log.map(|log| log.finish());
+        log.map(LogWriter::finish);
         ProgramEnd { end, in_force }
     }
 

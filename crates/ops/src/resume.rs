@@ -143,8 +143,8 @@ pub fn resume(cx: &mut Context, session: &Session, request: &Request) -> Result<
     wanted.focus = focus.as_deref();
     let program = &*session.origin.program;
     cx.once_viewing(session, Resume::NAME, request, |work| match wanted.only_task {
-        Some(id) => show_task(work, id, &wanted, &program),
-        None => take_task(work, &wanted, &program),
+        Some(id) => show_task(work, id, &wanted, program),
+        None => take_task(work, &wanted, program),
     })
 }
 

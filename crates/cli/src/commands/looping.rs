@@ -90,9 +90,10 @@ pub(crate) fn run(args: &Args, globals: &Globals, output: &Output) -> Result<Exi
     let mut settings = prepare::prepared(args, globals)?;
     if args.dry_run {
         // A dry run makes no store.
-        let report = match settings.programs.store.exists() {
-            true => looping::dry_run(&settings, &mut host::open(globals)?)?,
-            false => looping::LoopTally::default().report(0.0),
+        let report = if settings.programs.store.exists() {
+            looping::dry_run(&settings, &mut host::open(globals)?)?
+        } else {
+            looping::LoopTally::default().report(0.0)
         };
         return Ok(output.answer(&report, || text::planned(&report)));
     }

@@ -134,7 +134,7 @@ fn show(spec: engine::supervisor::LaunchSpec) -> Result<ExitCode> {
             ChildReport::Visited(_) => {}
             ChildReport::Exceeded(what) => say(&format!("its processes used {what}, so they were ended\n")),
             ChildReport::Exited(ProcessExit::Code(number)) => {
-                code = ExitCode::from(u8::try_from(number).unwrap_or(1))
+                code = ExitCode::from(u8::try_from(number).unwrap_or(1));
             }
             ChildReport::Exited(ProcessExit::Signal(signal)) => {
                 say(&format!("ended by signal {signal}\n"));

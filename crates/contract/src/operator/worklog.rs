@@ -111,7 +111,7 @@ fn read_lines(bytes: &[u8], report: &mut FindingReport) -> Vec<(usize, Value)> {
         match strict::parse(line) {
             Ok(entry) if entry.is_object() => entries.push((index, entry)),
             Ok(_) => {
-                report.fault(format!("$[{index}]"), OperatorRule::NotAnObject, "each line must be an object")
+                report.fault(format!("$[{index}]"), OperatorRule::NotAnObject, "each line must be an object");
             }
             Err(error) => {
                 let message = format!("line {}: {error} (column {})", index + 1, error.column);

@@ -37,7 +37,7 @@ pub(crate) struct Rolled {
 
 /// How a rollback ended.
 pub(crate) enum RollbackEnd {
-    Done(Rolled),
+    Done(Box<Rolled>),
     /// Its beginning could not be written, so nothing was done.
     Unwritten(Committed),
 }
@@ -45,7 +45,7 @@ pub(crate) enum RollbackEnd {
 impl RollbackEnd {
     pub(crate) fn done(self) -> Option<Rolled> {
         match self {
-            RollbackEnd::Done(rolled) => Some(rolled),
+            RollbackEnd::Done(rolled) => Some(*rolled),
             RollbackEnd::Unwritten(_) => None,
         }
     }
@@ -150,7 +150,7 @@ pub(crate) fn roll_back(
         Ok(files) => files,
         Err(fault) => {
             let told = format!("E_ROLLBACK_FAILED: {}", with_causes(&fault));
-            return Ok(RollbackEnd::Done(Rolled::not_done(told)));
+            return Ok(RollbackEnd::Done(Box::new(Rolled::not_done(told))));
         }
     };
     let rollback = begun.ended(&files);
@@ -160,14 +160,14 @@ pub(crate) fn roll_back(
         FileStatus::Failed => file.reason.as_deref() != Some(NOT_TAKEN),
         FileStatus::Planned | FileStatus::Done | FileStatus::Unchanged => false,
     };
-    Ok(RollbackEnd::Done(Rolled {
+    Ok(RollbackEnd::Done(Box::new(Rolled {
         told,
         is_whole: !counts.is_partial(),
         is_whole_but_limits: !files.iter().any(is_left),
         counts,
         left,
         entry: Some(rolled(work, &id, rollback, files)),
-    }))
+    })))
 }
 
 /// Whether a file is known to have been there before an attempt began.

@@ -157,9 +157,7 @@ pub(crate) fn with_denial(claim: ExecutorClaim, ended: &ChildEnd) -> ExecutorCla
         (claim, _) => claim,
     };
     match (claim, &ended.denied) {
-        (ExecutorClaim::Failure { code, message }, Some(denied))
-            if matches!(code, Code::ProcessCrash | Code::Unknown) =>
-        {
+        (ExecutorClaim::Failure { code: Code::ProcessCrash | Code::Unknown, message }, Some(denied)) => {
             failure("E_PERMISSION_DENIED", format!("{message}; {denied}"))
         }
         (claim, _) => claim,

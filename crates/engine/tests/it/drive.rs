@@ -93,7 +93,7 @@ impl Bench {
 
     /// `name status evidence reason` of each task.
     fn tasks(&mut self, id: &RunId) -> Vec<String> {
-        let whole = show::by_id(&mut self.cx, &id).unwrap();
+        let whole = show::by_id(&mut self.cx, id).unwrap();
         let line = |(task, attempts): &(contract::domain::task::Task, Vec<_>)| {
             let shown = task_line::task_line(task, attempts);
             let words = ["name", "status", "evidence", "reason"].map(|field| shown[field].as_str());

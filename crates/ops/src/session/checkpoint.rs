@@ -58,7 +58,7 @@ pub fn write(cx: &mut Context, session: &Session, request: &Request) -> Result<R
         let place = Viewpoint {
             agent: &agent,
             project: about.project_id.as_deref(),
-            program: &program,
+            program,
             now: work.now,
             as_of: None,
             extent: SituationExtent::TaskOnly,

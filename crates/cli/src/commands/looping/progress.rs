@@ -47,7 +47,7 @@ impl LoopProgress {
     pub(super) fn take(&mut self, event: LoopEvent<'_>) {
         match (event, &self.screen) {
             (LoopEvent::Started { task_id, title }, _) => {
-                self.start(format!("{task_id}  {}", one_line(title)))
+                self.start(format!("{task_id}  {}", one_line(title)));
             }
             (LoopEvent::Line(line), _) => self.line(line),
             // A closed standard error cannot be reported anywhere.

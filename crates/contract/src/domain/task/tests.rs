@@ -138,8 +138,8 @@ fn a_reason_does_not_outlive_its_state() {
     insta::assert_snapshot!(run(0, "ct blocked waiting; ct in_progress; ct failed broken; ct canceled late; ct todo"), @r#"
     ct blocked waiting: blocked  because "waiting"
     ct in_progress: in_progress
-    ct failed broken: failed  because "failure:broken"
-    ct canceled late: canceled  because "canceled:late"
+    ct failed broken: failed  because "broken"
+    ct canceled late: canceled  because "late"
     ct todo: todo
     "#);
 }

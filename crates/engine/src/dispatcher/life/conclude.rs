@@ -107,7 +107,7 @@ fn conclude_judged(
         let is_aborted = choice == Some(Choice::GiveUp(GivenUp::Critical));
         let trigger = if is_aborted { Trigger::TaskAborted } else { Trigger::TaskFailed };
         match rollback::roll_back(engine, work, mark, trigger, None)? {
-            RollbackEnd::Done(done) => rolled = Some(done),
+            RollbackEnd::Done(done) => rolled = Some(*done),
             RollbackEnd::Unwritten(unwritten) => return conclude_unwritten(engine, work, live, &unwritten),
         }
         mark = engine.pipeline.mark();
