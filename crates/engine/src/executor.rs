@@ -66,12 +66,12 @@ pub(crate) trait Executor: Send + Sync {
     /// What the user configured for it.
     fn configured(&self) -> &Configured;
 
-    /// Whether it can be told how much to think.
+    /// Whether it has a setting for the effort.
     fn has_effort(&self) -> bool {
         false
     }
 
-    /// Whether it can be told which model to use.
+    /// Whether it has a setting for the model.
     fn takes_model(&self) -> bool {
         true
     }
@@ -128,7 +128,7 @@ pub(crate) struct PreparedChild {
     /// In addition to what every task gets.
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) stdin: Stdin,
-    /// The child is stopped when it is silent for longer, where its task says nothing about heartbeats.
+    /// The child is stopped after a longer silence, unless its task sets heartbeats.
     pub(crate) silence_max: Option<Duration>,
     pub(crate) stdout: Stdout,
     pub(crate) reader: Box<dyn Reader>,

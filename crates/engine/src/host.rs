@@ -81,7 +81,7 @@ pub trait Door {
     }
     /// How an engine works a run in this workspace. Called before a run is accepted, and again to work it.
     fn settings(&self, workspace: &Path, how: &HowToWork) -> Result<Settings>;
-    /// Who is told about the progress of a run.
+    /// The observer of a run's progress.
     fn observer(&self, run: &Run, tasks: &[Task]) -> Box<dyn Observer>;
     /// The commands in the `.writ/` of the nearest project at or above this directory.
     fn project_commands(&self, _: &Path) -> Result<Option<ProjectCommands>> {
@@ -137,7 +137,7 @@ pub fn author_environment(all: BTreeMap<OsString, OsString>) -> AuthorEnvironmen
     )
 }
 
-/// A snapshot of more files says that it is partial.
+/// A snapshot of more files is marked as partial.
 const SNAPSHOT_FILES_MAX: usize = 2_000;
 
 /// The machine this process runs on.
@@ -184,7 +184,7 @@ impl WorkspaceFiles for LocalHost {
         let (index, root) = (self.door.index(), Path::new(root));
         let always = always(watched);
         let look = index.look(root, &How { always: &always, never: &watched.scratch, ..How::default() });
-        // A look that could not be kept is missed at the end, where it is told.
+        // A look that could not be stored is reported as missing at the end.
         index.keep(root, name, &look).ok();
         look.snapshot(&watched.scopes, SNAPSHOT_FILES_MAX)
     }

@@ -52,7 +52,7 @@ pub struct LoopBounds {
     pub task_timeout: Duration,
     /// The wait between two tasks.
     pub cooldown: Duration,
-    /// Starts of the program for a task whose checks fail.
+    /// Starts of the program for a task with failing checks.
     pub attempts_max: u32,
 }
 

@@ -38,9 +38,9 @@ pub struct SandboxSettings {
     pub home: Option<PathBuf>,
     /// Files and directories in it that can be read from inside although they hold credentials.
     pub credentials: Vec<PathBuf>,
-    /// The same for children whose command begins with these words.
+    /// The same for commands that begin with these words.
     pub credentials_of_commands: Vec<(Vec<String>, Vec<PathBuf>)>,
-    /// Where the models of children are whose command begins with these words. They stay reachable without a network.
+    /// Model endpoints of commands that begin with these words. They stay reachable without a network.
     pub endpoints_of_commands: Vec<(Vec<String>, Vec<HostRule>)>,
     pub limits: Limits,
 }
@@ -85,11 +85,11 @@ pub struct SandboxRequest<'w> {
     pub network_allow: &'w [HostRule],
     pub git: GitUse,
     pub namespace: Namespace,
-    /// The repository whose objects the one of a clone uses.
+    /// The repository that shares its objects with a clone.
     pub origin: Option<&'w Path>,
     /// What it can be given at most.
     pub ceiling: Option<&'w Ceiling>,
-    /// What it may do with the files of the workspace, where that is less than `writes` says.
+    /// Its access to the workspace, where it is less than `writes`.
     pub files: Option<&'w FileAccess>,
     /// Files that it can read and not write, wherever they are.
     pub held: &'w [PathBuf],
@@ -148,7 +148,7 @@ impl<'w> SandboxRequest<'w> {
         Self { mode, network: self.network.min(limit.network), network_allow, git, ceiling, ..self }
     }
 
-    /// The same for checks, whose new files nobody would look at.
+    /// The same for checks, which may not add files.
     #[must_use]
     pub(crate) fn for_checks(self) -> Self {
         Self { opens: Opens::WhatIsThere, ..self }
@@ -182,7 +182,7 @@ impl<'w> SandboxRequest<'w> {
         self.writes.iter().map(move |scope| (scope, opens)).chain(scratch)
     }
 
-    /// The same for a task in a clone: nobody else works there, so it may commit.
+    /// The same for a task in a clone, which is its own, so it may commit.
     #[must_use]
     pub fn in_clone_of(self, origin: &'w Path) -> Self {
         Self { git: GitUse::Commit, origin: Some(origin), ..self }
@@ -325,7 +325,7 @@ pub fn of_child(
 /// Where a project keeps its rules for writ, and the scripts of its checks.
 const PROJECT: &str = ".writ";
 
-/// Keeps a task from changing the rules of later runs, unless it was told to write there.
+/// Keeps a task from changing the rules of later runs, unless its `writes` name them.
 fn protect_project(workspace: &Path, scopes: &[PathBuf], open: &[PathBuf], sandbox: &mut Sandbox) {
     let project = workspace.join(PROJECT);
     // A link cannot be held. What it leads to is held where it is.

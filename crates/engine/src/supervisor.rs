@@ -240,7 +240,7 @@ impl Handle {
         }
     }
 
-    /// Whether nothing would have to be waited for any more.
+    /// Whether nothing is left to wait for.
     pub fn is_finished(&self) -> bool {
         self.thread.is_finished()
     }
@@ -378,7 +378,7 @@ fn wait_for(waits: &mut [PollFd<'_>], timeout: Option<Duration>) {
     }
 }
 
-/// A process whose limit of descriptors somebody lowered may not even wait for those it has. It looks again and again.
+/// With a lowered descriptor limit, `poll` may refuse the descriptors that are open. Then it polls at intervals.
 fn pause_blindly(timeout: Option<&rustix::event::Timespec>) {
     const STEP: rustix::event::Timespec = rustix::event::Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
     let step = timeout.filter(|timeout| **timeout < STEP).unwrap_or(&STEP);

@@ -20,7 +20,7 @@ pub fn of_task(directory: &Path, task: &TaskId) -> Vec<Transcript> {
     found
 }
 
-/// A new transcript, numbered after those that are kept. An attempt whose log cannot be written goes on without one.
+/// A new transcript, numbered after those that are kept. If the log cannot be written, the attempt goes on without one.
 pub(crate) fn create(
     directory: &Path,
     task: &TaskId,

@@ -65,7 +65,7 @@ fn content(block: &Value) -> Option<String> {
     }
 }
 
-/// The last version whose cost was that of one process, and not of the whole conversation.
+/// The last version that reported the cost of one process instead of the whole conversation.
 const LAST_WITH_OWN_COST: (u64, u64, u64) = (2, 1, 197);
 
 #[derive(Default)]

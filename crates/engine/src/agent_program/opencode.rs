@@ -85,7 +85,7 @@ impl OpenCodeStream {
     fn finish(&mut self, part: &Value, talk: &mut Talk) {
         let input = sum(part, &["/tokens/input", "/tokens/cache/read", "/tokens/cache/write"]);
         let output = sum(part, &["/tokens/output", "/tokens/reasoning"]);
-        // A model without a price in its configuration costs 0 there, which says nothing.
+        // It reports 0 for a model without a configured price, so 0 is unknown.
         let cost = part["cost"].as_f64().filter(|cost| *cost > 0.0);
         talk.adds(input.unwrap_or(0), output.unwrap_or(0), cost);
         match part["reason"].as_str() {

@@ -57,7 +57,7 @@ impl Executor for Acp {
         let mut client = AcpClient {
             conversation: Conversation::new(work, &self.own.name, Provider::Other),
             workspace: work.workspace.to_owned(),
-            // Where the conversation cannot be loaded, the whole task has to be told.
+            // Without the old conversation, the prompt has the whole task.
             prompt: prompt::of(work),
             whole: prompt::whole(work),
             model: work.model.map(str::to_owned),
@@ -100,7 +100,7 @@ enum AcpRequest {
     Prompt = 4,
 }
 
-/// Tool calls whose end has not been seen; more are forgotten.
+/// Maximum open tool calls; more are forgotten.
 const CALLS_MAX: usize = 100;
 
 struct AcpClient {
@@ -111,7 +111,7 @@ struct AcpClient {
     model: Option<String>,
     resume: Option<String>,
     allows: bool,
-    /// The request whose answer has to come next.
+    /// The request that is awaited.
     awaited: Option<AcpRequest>,
     /// For the agent to read.
     output: Vec<u8>,
@@ -175,7 +175,7 @@ impl AcpClient {
         }
     }
 
-    /// A new conversation, which has to be told the whole task.
+    /// A new conversation, which needs the whole task.
     fn begin(&mut self) {
         self.prompt.clone_from(&self.whole);
         self.last_answer = None;
@@ -272,7 +272,7 @@ impl AcpClient {
                 self.text.clear();
                 let has_ended = matches!(update["status"].as_str(), Some("completed" | "failed"));
                 let id = update["toolCallId"].as_str().unwrap_or_default();
-                // A call of the history is told with its end alone.
+                // A call of the history has only its end.
                 if self.replays_history && has_ended && !self.calls.contains_key(id) {
                     return None;
                 }

@@ -34,12 +34,12 @@ impl Claims {
         Self { report: Some(Box::new(report)), warnings: many.into_iter().chain(version).collect() }
     }
 
-    /// Whether the executor says that only a part of the work is done.
+    /// Whether the executor reports only a part of the work as done.
     pub(crate) fn is_partial(&self) -> bool {
         self.report.as_ref().is_some_and(|report| report.is_partial())
     }
 
-    /// Whether the executor says that it gave up.
+    /// Whether the executor reports that it gave up.
     pub(crate) fn is_aborted(&self) -> bool {
         self.report.as_ref().is_some_and(|report| {
             report.state == ReportedState::Aborted || report.final_signal == Some(FinalSignal::Aborted)

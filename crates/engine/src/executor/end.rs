@@ -75,7 +75,7 @@ impl ChildEnd {
         }
     }
 
-    /// Adds what the proxy denied to what the output says.
+    /// Adds the proxy's denials to those of the output.
     pub(crate) fn note_denied(&mut self, printed: Option<String>) {
         let denied = self.network.iter().filter(|visit| visit.verdict == Verdict::Denied);
         let (listed, elsewhere): (Vec<&Visit>, Vec<&Visit>) = denied.partition(|visit| is_unlisted(visit));

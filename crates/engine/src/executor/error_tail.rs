@@ -13,13 +13,13 @@ impl ErrorTail {
         self.0.drain(..more);
     }
 
-    /// The last line that says something.
+    /// The last line that is not blank.
     pub(super) fn last_line(&self) -> Option<String> {
         last_line(&String::from_utf8_lossy(&self.0))
     }
 }
 
-/// The last line of a text that says something.
+/// The last line of a text that is not blank.
 pub(super) fn last_line(text: &str) -> Option<String> {
     let line = text.lines().rev().map(str::trim).find(|line| !line.is_empty())?;
     Some(line.chars().take(LINE_CHARS_MAX).collect())

@@ -1,4 +1,4 @@
-//! A child that spends nothing, as the user says.
+//! A child that spends nothing, by the user's configuration.
 
 use contract::aop::event::Body;
 use contract::domain::money::MicroUsd;
@@ -8,7 +8,7 @@ use contract::domain::report::CostReport;
 use super::conversation::AgentUsage;
 use super::{ChildEnd, OutputLine, Reader, Returned, Wishes};
 
-/// Reads as the other reader does, and adds that nothing was spent where it says nothing about it.
+/// Reads like the inner reader, with a cost of zero unless one is reported.
 pub(crate) struct Free(pub(crate) Box<dyn Reader>);
 
 impl Reader for Free {

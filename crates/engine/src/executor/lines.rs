@@ -10,7 +10,7 @@ pub(crate) enum OutputLine<'l> {
     TooLong,
 }
 
-/// A line whose end has not arrived.
+/// An incomplete line.
 #[derive(Debug, Default)]
 pub(crate) struct LineBuffer {
     pending: Vec<u8>,

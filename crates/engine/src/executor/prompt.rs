@@ -1,4 +1,4 @@
-//! What an agent is told about its task: everything the first time, and what went wrong when its conversation goes on.
+//! The prompt of an agent: the whole task at first, and the failure when its conversation continues.
 
 use contract::aop::task::Task;
 use contract::aop::v1::{self, COMPATIBILITY_HEADER};
@@ -21,7 +21,7 @@ pub(super) fn submitted(work: &AttemptWork<'_>) -> Option<Task> {
     serde_json::from_value(work.spec().aop.clone()?).ok()
 }
 
-/// The whole task. The brief says what may be changed, what is checked, and what earlier attempts came to.
+/// The whole task. The brief has the writable paths, the checks, and the results of earlier attempts.
 pub(super) fn whole(work: &AttemptWork<'_>) -> String {
     let spec = work.spec();
     let asked = match submitted(work) {

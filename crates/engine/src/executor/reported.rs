@@ -14,7 +14,7 @@ use contract::secrets::Hidden;
 
 use super::conversation::AgentUsage;
 
-/// Where a RESPONSE that failed says how long to wait before the next attempt: `error_details.extensions`.
+/// The delay before the next attempt in a failed RESPONSE: `error_details.extensions`.
 const RETRY_AFTER_EXTENSION: &str = "x_retry_after_ms";
 
 /// How many of the input tokens were read from the provider's cache: `cost_tracking.extensions`.
@@ -31,7 +31,7 @@ pub(crate) struct Sign {
 }
 
 impl Sign {
-    /// What it says besides the percentage: `nearly there (BUILD, CP-1, about 7m left)`.
+    /// Its text beside the percentage: `nearly there (BUILD, CP-1, about 7m left)`.
     pub(crate) fn told(&self) -> String {
         let left = self
             .seconds_left

@@ -16,7 +16,7 @@ pub(crate) trait AgentStream {
     /// Takes one event.
     fn take(&mut self, event: &Value, talk: &mut Talk);
 
-    /// What a failure code of the program means, where it says nothing else.
+    /// The meaning of the program's failure codes, without another message.
     fn exit(&self, _code: i32) -> Option<Trouble> {
         None
     }
@@ -30,18 +30,18 @@ pub(crate) struct Talk {
     /// The last text of the model.
     pub(crate) text: String,
     pub(crate) usage: AgentUsage,
-    /// The terminal event of the stream, and what it says.
+    /// The terminal event of the stream.
     pub(crate) end: Option<TurnEnd>,
     /// The newest trouble with the model, unless it answered since.
     pub(crate) trouble: Option<Trouble>,
-    /// Why nothing good can come any more.
+    /// The error that makes success impossible.
     pub(crate) given_up: Option<(Code, String)>,
     /// What the user has to know about the call.
     pub(crate) warnings: Vec<String>,
     pub(crate) actions: Vec<String>,
     pub(crate) actions_omitted: usize,
     pub(super) repeats: Repeats,
-    /// Calls whose results have not come.
+    /// Calls without a result.
     open: Vec<(String, String, Value)>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) enum TurnEnd {
     Failed(Trouble),
 }
 
-/// Calls that may be open at once; a program that never says what became of its calls must not fill the memory.
+/// Maximum open calls, which bounds the memory for a program that never reports results.
 const OPEN_CALLS_MAX: usize = 100;
 
 impl Talk {

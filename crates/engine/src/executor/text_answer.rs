@@ -130,7 +130,7 @@ impl TextAnswer {
         }
     }
 
-    /// Why the program failed: what its model's provider refused, where it says so, and else how it ended.
+    /// Why the program failed: the provider's refusal if it printed one, else how it ended.
     fn failed(&self, ended: &ChildEnd, text: &str) -> (ExecutorClaim, Option<Limited>) {
         let how = ended.how();
         let printed = self.errors.last_line();

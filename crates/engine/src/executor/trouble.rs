@@ -15,7 +15,7 @@ pub(crate) struct Trouble {
     pub(crate) words: String,
     /// How long the provider asks to wait.
     pub(crate) wait: Option<Duration>,
-    /// What the program says it is, where its words would not tell.
+    /// The kind that the program reports, if its text does not show it.
     pub(crate) known: Option<TroubleKind>,
 }
 

@@ -1,4 +1,4 @@
-//! What an agent of a loop is told.
+//! The prompt of an agent in a loop.
 
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -18,7 +18,7 @@ const ALONE: &str = "\n\n== UNATTENDED ==\n\
     - If the task is still open when you end, its checks decide: it is done if they pass, and blocked if they fail \
     or there are none.\n";
 
-/// The context of a task, what the last attempt left behind, and that nobody is there to ask.
+/// The context of a task, the leftovers of the last attempt, and a notice that questions have no answer.
 pub(super) fn text(context: &str, failed: Option<&str>) -> String {
     let last =
         failed.map(|failed| format!("\n\n== THE LAST ATTEMPT FAILED ==\n{failed}\n")).unwrap_or_default();
@@ -54,7 +54,7 @@ impl PromptFile {
 
 impl Drop for PromptFile {
     fn drop(&mut self) {
-        // The agent may have moved it away; either way it is not ours any more.
+        // The agent may have moved it; either way it no longer belongs to writ.
         std::fs::remove_file(&self.path).ok();
     }
 }

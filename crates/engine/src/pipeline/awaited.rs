@@ -1,4 +1,4 @@
-//! Layers whose outcome comes later: started on a thread, answered by a message, refused at a deadline.
+//! Layers with a later outcome: started on a thread, answered by a message, refused at a deadline.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc;

@@ -1,4 +1,4 @@
-//! L0: brings the request into one form, and refuses work whose workspace is missing.
+//! L0: brings the request into one form, and refuses work without its workspace.
 
 use contract::aocl::Layer;
 use contract::domain::failure_code::FailureCode;

@@ -45,7 +45,7 @@ fn with_session(outcome: Outcome, run: &NewRun) -> Outcome {
     outcome.and("SESSION", reason).set("C1.Identity.session", session).set("C1.Identity.tasks", tasks)
 }
 
-/// What a TASK says about itself and where it came from, for people and audits.
+/// A TASK's own fields and its origin, for people and audits.
 fn sender(task: &Value) -> Value {
     let (work, target, metadata) = (&task["task"], &task["target"], &task["orchestration_metadata"]);
     let mut said = json!({

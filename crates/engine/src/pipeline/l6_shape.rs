@@ -93,7 +93,7 @@ fn run(input: &LayerInput<'_>) -> Outcome {
         })))
 }
 
-/// What the TASK says about its target and the executor has no setting for, for the answer.
+/// Target settings of the TASK that the executor does not support, for the answer.
 fn unused(facts: &StartFacts<'_>) -> Vec<Warning> {
     let executor = facts.choice.executor.as_str();
     let profile = facts

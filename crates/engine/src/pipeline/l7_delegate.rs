@@ -16,7 +16,7 @@ use super::layer::{LayerInput, LayerSpec, Stage};
 use crate::executor::{ChildEnd, Claims};
 use crate::supervisor::{InForce, NamespaceInForce, SandboxPart};
 
-/// What the executor says about its own work. Only a claim: L8 decides.
+/// The executor's account of its own work. Only a claim: L8 decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ExecutorClaim {
     Success,
@@ -28,7 +28,7 @@ const RULES_NAMED_MAX: usize = 20;
 /// Destinations with a line each. All are in the outcome of the attempt.
 const VISITS_TRACED_MAX: usize = 20;
 
-/// What the runner fetched about one attempt whose executor has ended.
+/// What the runner fetched about an attempt after its executor ended.
 pub(crate) struct DelegateFacts<'d> {
     pub(crate) number: i64,
     pub(crate) ended: &'d ChildEnd,
@@ -82,7 +82,7 @@ fn run(input: &LayerInput<'_>) -> Outcome {
     outcome.set(key("exit_code"), facts.ended.exit_code).set(key("claim"), claim).taking(facts.took)
 }
 
-/// What a RESPONSE says besides success or failure.
+/// The parts of a RESPONSE beside success or failure.
 fn reported(outcome: Outcome, claims: &Claims) -> Outcome {
     let warned = claims.warnings.iter().take(FINDINGS_TRACED_MAX).fold(outcome, |outcome, warning| {
         outcome.and(warning.code.map_or("WARNING", WarningCode::as_str), &warning.text)

@@ -68,7 +68,7 @@ impl AttemptVerdict {
     }
 }
 
-/// What the runner fetched about one attempt whose checks have ended.
+/// What the runner fetched about an attempt after its checks.
 pub(crate) struct VerifyFacts<'s> {
     pub(crate) number: i64,
     pub(crate) claim: &'s ExecutorClaim,
@@ -172,7 +172,7 @@ fn claimed(mut outcome: Outcome, facts: &VerifyFacts<'_>, verdict: &AttemptVerdi
     if facts.findings.is_empty() { outcome } else { outcome.set(key("findings"), facts.findings.len()) }
 }
 
-/// How the cost is known, where nobody reported it.
+/// The basis of a cost that the executor did not report.
 fn costed(outcome: Outcome, spent: &Spending<'_>) -> Outcome {
     let outcome = match spent.budget.tokens.filter(|_| spent.is_half_counted) {
         Some(max) => {

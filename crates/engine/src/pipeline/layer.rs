@@ -82,7 +82,7 @@ pub(crate) struct ContextView<'v> {
 }
 
 impl<'v> ContextView<'v> {
-    /// The brief of the task whose attempt is about to start.
+    /// The brief of the task that is about to start.
     pub(super) fn brief(&self) -> &'v str {
         let is_brief = |handed: &'v Handed| {
             if let Handed::Brief(brief) = handed { Some(brief.as_str()) } else { None }

@@ -63,7 +63,7 @@ pub(crate) struct LayerResult {
 #[derive(Clone)]
 pub(crate) struct SlowWork(Arc<dyn Fn(&GiveUp) -> Outcome + Send + Sync>);
 
-/// A slow layer whose work has to be started, with what was decided before.
+/// A slow layer to start, with the decisions so far.
 #[derive(Debug)]
 pub(crate) struct Unsettled {
     pub(crate) earlier: Outcome,

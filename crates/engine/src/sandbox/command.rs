@@ -19,7 +19,7 @@ const ONLY_ATTEMPT: &str = "1";
 /// What is asked for every command of a loop or a worker.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandWishes {
-    /// What the configuration says.
+    /// The configured settings.
     pub mode: Option<SandboxMode>,
     pub git: GitUse,
     pub namespace: Namespace,
@@ -94,7 +94,7 @@ impl<'s> CommandDirectories<'s> {
         settings.private_of_attempt(self.task.task_id.as_str(), ONLY_ATTEMPT).with_socket()
     }
 
-    /// A directory that the command can read and write, and nobody else.
+    /// A private directory that the command can read and write.
     pub fn temporary(&self) -> Result<PathBuf, String> {
         let directory = self.private().temporary;
         make(&directory).map_err(|reason| format!("could not make {reason}"))

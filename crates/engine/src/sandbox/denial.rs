@@ -1,4 +1,4 @@
-//! What a child's output says about being denied something.
+//! Denials in a child's output.
 
 /// Lines that are looked at; a longer one is looked at in pieces.
 const LINE_BYTES_MAX: usize = 4096;
@@ -60,7 +60,7 @@ enum Denied {
 }
 
 impl Denials {
-    /// Of a task that is an AOP TASK, whose author knows other words than that of a plan.
+    /// Of an AOP TASK, which uses other field names than a plan.
     pub(crate) fn of_aop(is_aop: bool) -> Self {
         Self { is_aop, ..Self::default() }
     }
@@ -147,7 +147,7 @@ fn path_in(line: &str) -> Option<String> {
         }
     }
     let is_edge = |c: char| matches!(c, ':' | ',' | ';' | '(' | ')' | '[' | ']');
-    // A program that says its own path says what it is about behind it.
+    // After a program's own path comes the subject of the message.
     let relative = relative_in(line);
     let is_program = |at: usize, word: &str| at == 0 && word.ends_with(':') && relative.is_some();
     let words = told.split_whitespace().enumerate().filter(|(at, word)| !is_program(*at, word));
@@ -156,7 +156,7 @@ fn path_in(line: &str) -> Option<String> {
     absolute.map(str::to_owned).or(relative)
 }
 
-/// What a shell says behind the name of its script and the number of the line: `DIR/agent.sh: 2: …`, or `line 2: …`.
+/// The part of a shell's message after the script name and the line number: `DIR/agent.sh: 2: …`, or `line 2: …`.
 fn without_script(line: &str) -> &str {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let behind = |(at, _): (usize, &str)| {

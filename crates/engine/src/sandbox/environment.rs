@@ -66,7 +66,7 @@ pub(super) fn make_private(
         for variable in PROGRAMS.iter().map(|program| OsString::from(program.home_variable)) {
             let Some(place) = environment.remove(&variable) else { continue };
             if let Ok(inside) = Path::new(&place).strip_prefix(users) {
-                // Codex wants it to be there. If it cannot be made, it says so itself.
+                // Codex needs it. If it cannot be made, Codex reports it.
                 is_empty.then(|| std::fs::create_dir_all(home.join(inside)).ok());
                 environment.insert(variable, home.join(inside).into_os_string());
             }
@@ -96,7 +96,7 @@ fn link_into(home: &Path, users: &Path, readable: &Path) {
     let Ok(inside) = readable.strip_prefix(users) else { return };
     let link = home.join(inside);
     if let Some(above) = link.parent() {
-        // A program that misses something says so itself.
+        // The program itself reports what it misses.
         std::fs::create_dir_all(above).and_then(|()| symlink(readable, &link)).ok();
     }
 }

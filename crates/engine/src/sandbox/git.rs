@@ -9,7 +9,7 @@ use crate::supervisor::Sandbox;
 /// In `.git`, what decides which programs git runs. Made where it is missing, because it could be made from inside.
 const DIRECTORIES: &[&str] = &["hooks", "modules", "worktrees"];
 const CONFIG: &str = "config";
-/// Obeyed only where the configuration says so.
+/// Used only with the matching configuration.
 const CONFIG_OF_WORKTREE: &str = "config.worktree";
 const WORKTREE_EXTENSION: &str = "worktreeconfig";
 
@@ -82,7 +82,7 @@ fn configurations(repository: &Path) -> Vec<PathBuf> {
 
 /// What makes git take its configuration and hooks from the directory that it names.
 const REDIRECTION: &str = ".git/commondir";
-/// It names the repository itself. Such a file changes nothing, and in a sandbox nobody can replace it.
+/// It names the repository itself. Such a file changes nothing, and a sandbox cannot replace it.
 const TO_ITSELF: &[u8] = b".\n";
 
 /// Whether git takes its configuration from elsewhere.

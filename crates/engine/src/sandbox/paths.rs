@@ -90,7 +90,7 @@ pub(super) fn opened<'s>(
         if !scope.is_absolute() && !real.starts_with(workspace) {
             return Err(format!("`{}` leads out of the workspace", scope.as_str()));
         }
-        // A link that an earlier task made must not open more than the name says.
+        // A link made by an earlier task must not open more than its name.
         if !scope.is_absolute() && real != existing {
             return Err(format!(
                 "`{}` leads through a link to {}; name what it leads to",

@@ -110,7 +110,7 @@ impl SandboxSettings {
         private.socket.as_deref().and_then(Path::parent).into_iter().for_each(|place| self.remove(place));
     }
 
-    /// What cannot be removed is in nobody's way.
+    /// Leftovers are harmless.
     fn remove(&self, tree: &Path) {
         if !self.root.as_os_str().is_empty() {
             remove_tree(tree).ok();

@@ -23,7 +23,7 @@ pub struct Confinement {
 #[serde(deny_unknown_fields)]
 pub struct InForce {
     pub namespace: NamespaceInForce,
-    /// `None` if nobody asked for one.
+    /// `None` if none was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Box<SandboxInForce>>,
 }
@@ -60,7 +60,7 @@ impl InForce {
     pub fn words(&self) -> BTreeMap<String, String> {
         let namespace = (confinement::NAMESPACE.to_owned(), self.namespace.to_string());
         let parts = self.sandbox.iter().flat_map(|sandbox| sandbox.parts());
-        // What nobody asked for is not missing, but a result says that nothing held its files.
+        // An unrequested part is not missing, but a result records that its files were not confined.
         let parts = parts.filter(|(name, part)| *name == FILES || !matches!(part, SandboxPart::Off(_)));
         let parts = parts.map(|(name, part)| (format!("{}.{name}", confinement::SANDBOX), part.to_string()));
         parts.chain([namespace]).collect()

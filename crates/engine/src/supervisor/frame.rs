@@ -11,7 +11,7 @@ pub const OUTPUT_BYTES_MAX: usize = 64 * 1024;
 /// A whole launch: a document for standard input, the arguments and the environment, escaped.
 pub const LAUNCH_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// A frame whose meaning is not looked at yet.
+/// A frame that is not decoded yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShimFrame<'a> {
     pub kind: u8,
@@ -44,7 +44,7 @@ pub enum ToShim {
 /// What a shim tells writ. `Ready` is the first, `Gone` or `StartFault` the last one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FromShim {
-    /// Signals to writ's group do not reach it any more. Nothing was started yet.
+    /// It has left writ's process group. Nothing was started yet.
     Ready,
     Started {
         pid: u32,

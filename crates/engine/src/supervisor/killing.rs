@@ -10,7 +10,7 @@ use super::process_table::{self, Delivery, Key, Process};
 #[derive(Debug, Default)]
 pub(super) struct KillTargets {
     pub(super) processes: Vec<Process>,
-    /// Groups that are known to hold nobody but targets.
+    /// Groups that hold only targets.
     pub(super) groups: BTreeSet<u32>,
 }
 

@@ -95,7 +95,7 @@ impl LogWriter {
     }
 
     /// Takes in what was printed and returns the scrubbed text that is certain by now. Whole lines are stored; the rest
-    /// waits for its end. A full disk is told at the end: it must not end the attempt.
+    /// waits for its end. A full disk is reported at the end: it must not end the attempt.
     pub fn write(&mut self, stream: LogStream, bytes: &[u8]) -> String {
         let side = &mut self.streams[stream as usize];
         side.digest.update(bytes);
@@ -108,7 +108,7 @@ impl LogWriter {
         text
     }
 
-    /// Stores what is left, and says what it was in all.
+    /// Stores the rest and returns the totals.
     pub fn finish(mut self) -> LogSummary {
         let mut end = Vec::new();
         for stream in LogStream::BOTH {

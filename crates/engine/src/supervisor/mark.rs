@@ -1,4 +1,4 @@
-//! The mark every executor carries in its environment: which attempt it is, and whose.
+//! The mark in every executor's environment: its attempt and its owner.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub const SHIM_VARIABLE: &str = "WRIT_SHIM";
 /// Of the attempt in the mark of a template of shims.
 const NOBODYS_BITS: u128 = u128::MAX;
 
-/// The attempt in the mark of a template of shims: it is nobody's.
+/// The attempt in the mark of a template of shims, which has none.
 pub(super) fn nobodys_attempt() -> Id<Attempt> {
     Id::from_bits(NOBODYS_BITS)
 }
@@ -43,7 +43,7 @@ impl OwnerIdentity {
         self.pid == other.pid && self.start_time == other.start_time && self.boot_id == other.boot_id
     }
 
-    /// Whether it works for this store, as far as its mark says.
+    /// Whether it works for this store, by its mark.
     pub fn may_work_for(&self, store: Option<&StoreFile>) -> bool {
         self.store.is_none() || store.is_none() || self.store.as_ref() == store
     }

@@ -16,7 +16,7 @@ use super::process_table::{self, Delivery, Key, Process};
 /// How long a shim may need to start its executor; then it is stopped itself, before it has started anything. And how
 /// long a process may take to stop, for example because it waits for a disk.
 const STOP_DEADLINE: Duration = Duration::from_secs(2);
-/// How far up somebody is looked for who could continue this process.
+/// How many ancestors are searched for one that can continue this process.
 const ANCESTORS_MAX: usize = 256;
 /// Between two looks while one does.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);

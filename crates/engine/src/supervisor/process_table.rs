@@ -14,7 +14,7 @@ pub struct Process {
     pub parent: u32,
     pub group: u32,
     pub session: u32,
-    /// Has ended and only waits to be reaped. A process whose first thread ended while others go on is not.
+    /// Has ended and waits to be reaped. A process with running threads is not one.
     pub is_zombie: bool,
     /// Stopped by a signal, or by a debugger.
     pub is_stopped: bool,
@@ -123,7 +123,7 @@ pub fn signal(process: &Process, signal: Signal) -> Delivery {
 }
 
 /// Signals every member of a group in one step, which a process that forks cannot outrun.
-/// The caller knows that the group holds nobody else.
+/// The caller guarantees that the group has no other process.
 pub fn signal_group(group: u32, signal: Signal) -> Delivery {
     // To the kernel, group 1 means everybody.
     let Some(group) = pid_of(group).filter(|_| group > 1) else { return Delivery::Gone };

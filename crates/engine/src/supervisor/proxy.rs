@@ -240,7 +240,7 @@ impl Shared {
     }
 }
 
-/// Both addresses of this machine, without asking anybody.
+/// Both loopback addresses, without a lookup.
 fn own_addresses() -> Vec<IpAddr> {
     vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
 }

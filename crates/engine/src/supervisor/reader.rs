@@ -13,7 +13,7 @@ use super::frame::{FromShim, Incoming, OUTPUT_BYTES_MAX};
 use super::shim_process::ShimProcess;
 use super::{ChildReport, LostShim, Marker, end_shim, reap, wait_for};
 
-/// What the handle asked for, told to the reader so that it can see that it happens.
+/// The handle's request, which the reader enforces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Request {
     Stop,
@@ -31,7 +31,7 @@ impl Request {
 
 /// Beyond what a shim may take for its work: a busy machine's delays.
 const SHIM_SLACK: Duration = Duration::from_secs(10);
-/// Of what a shim says about its own death.
+/// Limit of a shim's message about its own death.
 const LAST_WORDS_BYTES_MAX: u64 = 4 * 1024;
 
 pub(super) struct FrameReader {
@@ -41,7 +41,7 @@ pub(super) struct FrameReader {
     requests: Option<PipeReader>,
     incoming: Incoming,
     buffer: Vec<u8>,
-    /// When a shim that was told to end its executor counts as stuck.
+    /// When a shim that should end its executor counts as stuck.
     deadline: Option<Instant>,
 }
 
@@ -160,7 +160,7 @@ impl FrameReader {
 
     fn last_words(&mut self) -> String {
         let mut said = Vec::new();
-        // Nobody can hold the other end any more; if someone does after all, this must not wait for it.
+        // The other end should be closed by now; this must not wait for it in any case.
         if rustix::io::ioctl_fionbio(&self.shim.words, true).is_ok()
             && let Ok(words) = self.shim.words.try_clone()
         {

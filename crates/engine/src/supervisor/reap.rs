@@ -47,7 +47,7 @@ pub fn own_identity() -> OwnerIdentity {
             let own = OwnerIdentity::process(pid, process.start_time, boot_id());
             known.insert(own).clone()
         }
-        // Half an identity would look like that of somebody dead.
+        // Half an identity would look like that of a dead process.
         None => OwnerIdentity::process(pid, 0, UNNAMED_BOOT.to_owned()),
     }
 }
@@ -131,7 +131,7 @@ fn nameless_orphans(table: &[Process], since: u64) -> Vec<Process> {
 }
 
 /// Shims of dead owners end by themselves, and they know their descendants better than any mark does.
-/// One that somebody stopped is woken up for it.
+/// A stopped one is continued for it.
 #[expect(clippy::disallowed_methods, reason = "other people's children tell nobody here when they end")]
 fn wait_for_shims(is_leftover: impl Fn(&Marker) -> bool) {
     let deadline = Instant::now() + KILL_DEADLINE + SHIM_SLACK;
@@ -154,7 +154,7 @@ fn processes_of(marked: Vec<MarkedProcess>) -> Vec<Process> {
     marked.into_iter().map(|marked| marked.process).collect()
 }
 
-/// Repeats until `roots` chooses nobody who is alive, or the deadline has come.
+/// Repeats until `roots` selects no live process, or until the deadline.
 #[expect(clippy::disallowed_methods, reason = "other people's children tell nobody here when they end")]
 fn end(killing: &mut Killing, roots: impl Fn(&[Process]) -> Vec<Process>) -> Reaped {
     let deadline = Instant::now() + KILL_DEADLINE;
@@ -210,7 +210,7 @@ pub fn boot_id() -> String {
     if text.is_empty() { UNNAMED_BOOT.to_owned() } else { text.to_owned() }
 }
 
-/// Takes a dead child off the kernel's table. Only called for processes that were ended here and nobody else waits for.
+/// Takes a dead child off the kernel's table. Only called for processes that were ended here and have no other waiter.
 fn collect_zombie(pid: u32) {
     if let Some(pid) = pid_of(pid) {
         // Not our child, or not dead yet: then it is not ours to collect.

@@ -12,14 +12,14 @@ use super::marked::Trace;
 use super::process_table::{self, Process};
 use super::{marked, namespaces, reap};
 
-/// Processes that are ending have no mark any more. That is how long one may take to be gone.
+/// How long an ending process, which has lost its mark, may take to be gone.
 const ENDING_DEADLINE: Duration = Duration::from_secs(2);
 /// Between two looks at them.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 /// Of the name of a machine that is kept.
 const MACHINE_CHARS: usize = 16;
 
-/// Ends what a dead engine left behind, and says what is left of it. Nothing of a living one is touched.
+/// Ends the processes of a dead engine and returns what is left. A live engine is not touched.
 pub fn settle(engine: &ProcessIdentity) -> Remains {
     judge(engine, end_all_of)
 }
@@ -29,7 +29,7 @@ pub fn look_at(engine: &ProcessIdentity) -> Remains {
     judge(engine, |_| Remains::Gone)
 }
 
-/// `when_dead` says what is left of an engine that is known to be dead.
+/// `when_dead` returns what is left of a dead engine.
 fn judge(engine: &ProcessIdentity, when_dead: impl Fn(&OwnerIdentity) -> Remains) -> Remains {
     let own = reap::own_identity();
     if engine.boot_id == whereabouts(&own) {
@@ -46,7 +46,7 @@ fn judge(engine: &ProcessIdentity, when_dead: impl Fn(&OwnerIdentity) -> Remains
     if is_here { Remains::Gone } else { Remains::Unseen }
 }
 
-/// Ends an engine and everything that it started, where it can be seen from here, and says what is left.
+/// Ends an engine and all visible processes that it started, and returns what is left.
 #[expect(clippy::disallowed_methods, reason = "other people's children tell nobody here when they end")]
 pub fn end_engine(engine: &ProcessIdentity) -> Remains {
     let own = reap::own_identity();
@@ -125,7 +125,7 @@ fn is_it(process: &Process, engine: &ProcessIdentity) -> bool {
     process.start_time == engine.start_time && !process.is_zombie
 }
 
-/// A process that exists, or whose state cannot be found out. `None` if it is certainly dead.
+/// A process that is or may be alive. `None` if it is certainly dead.
 fn standing(engine: &OwnerIdentity) -> Option<Remains> {
     if cfg!(not(target_os = "linux")) {
         return reap::is_alive(engine).then_some(Remains::Running);
@@ -176,7 +176,7 @@ fn has_nothing_left(engine: &OwnerIdentity) -> bool {
     }
 }
 
-/// The processes that are ending and have no mark any more; `None` while one has a mark of the engine.
+/// Ending processes, which have lost their marks; `None` while one has a mark of the engine.
 fn look(engine: &OwnerIdentity) -> Option<Vec<Process>> {
     let mut ending = Vec::new();
     let table = process_table::snapshot();

@@ -49,7 +49,7 @@ mod nowhere;
 #[cfg(not(target_os = "linux"))]
 pub(super) use self::nowhere::{Barrier, ProxyDoors, Usage, bound_sockets, lay_out, open_socket_list};
 
-/// What is asked for. All paths are absolute and contain no symbolic link, unless their field says otherwise.
+/// What is asked for. Paths are absolute and without symbolic links, unless their field documents otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sandbox {
@@ -82,7 +82,7 @@ pub struct Sandbox {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     Open,
-    /// In a network of their own, whose one way out is the proxy.
+    /// In a network of their own, with the proxy as the only way out.
     Proxied,
     Closed,
 }

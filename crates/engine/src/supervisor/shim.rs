@@ -309,7 +309,7 @@ impl Shim {
         }
     }
 
-    /// The phase that follows when nobody orders one.
+    /// The default next phase.
     fn outgrow(&self, phase: ShimPhase) -> ShimPhase {
         let has_exited = self.children.exit().is_some();
         match phase {

@@ -93,7 +93,7 @@ impl Templates {
         }
     }
 
-    /// `None` if it cannot be started. What is missing is told by the start of the shim that follows.
+    /// `None` if it cannot be started. The caller starts a shim directly, which reports the shortage.
     fn begin(&mut self, shim: &ShimProgram, marker: &Marker) -> Option<ShimTemplate> {
         let begun = ShimTemplate::begin(shim, marker);
         self.failures += usize::from(begun.is_err());

@@ -11,7 +11,7 @@ use super::turn::{EndedCommand, WorkerTurn, is_lost, note};
 use super::verdict::{WorkVerdict, unfinished};
 use super::written::{self, Unfinished};
 
-/// What a result says besides its outcome.
+/// The parts of a result beside its outcome.
 #[derive(Default)]
 struct Submission<'s> {
     changes: Vec<Value>,
@@ -79,7 +79,7 @@ pub(super) fn not_started(
         reason: format!("the command was not started: {}", fault.message),
         next_step: "remove the fault, then plan the task again".to_owned(),
     };
-    // The worklog may be what could not be written; the result says the same.
+    // The worklog may be the part that could not be written; the result has the same text.
     note(worker, cx, turn, "end", written::stopped(command, &[], &why, "")).ok();
     match stop(worker, cx, turn, &why, &Submission::default()) {
         Ok(answer) => Ok(WorkedTask {
@@ -137,7 +137,7 @@ fn finish(
     })
 }
 
-/// A result that writ refused: the task is not done, and the refusal says why.
+/// A result that writ refused: the task is not done, with the refusal as the reason.
 fn refused(worker: &WorkerSettings, error: Error) -> Result<Unfinished> {
     let Some(code) = Code::parse(error.code.as_str()) else { return Err(error) };
     Ok(Unfinished {

@@ -34,7 +34,7 @@ fn is_temporary(refusal: &Error) -> bool {
     matches!(refusal.code, ErrorCode::DependencyNotMet | ErrorCode::LockConflict)
 }
 
-/// Whether no task becomes ready unless somebody changes the ledger: none is in progress or to be retried.
+/// Whether no task becomes ready without a change of the ledger: none is in progress or to be retried.
 fn is_over(refusal: &Error) -> bool {
     let details = &refusal.details["details"];
     let count = |name: &str| details[name].as_u64().unwrap_or(0);

@@ -59,7 +59,7 @@ pub(super) fn stopped(command: &str, touched: &[String], why: &Unfinished, tail:
     })
 }
 
-/// The result of a task whose command exited with 0. What the command wrote itself counts before the defaults.
+/// The result after exit code 0. The command's own files take precedence over the defaults.
 pub(super) fn done(turn: &WorkerTurn, command: &str, changes: Vec<Value>, own: Option<&Value>) -> Value {
     let criteria = turn.packet["task"]["acceptance_criteria"].as_array().into_iter().flatten();
     let evidence = format!("`{command}` exited with 0");

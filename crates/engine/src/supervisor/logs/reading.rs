@@ -1,4 +1,4 @@
-//! Reads a log back, also one that is still written or whose writer died.
+//! Reads a log back, also one that is being written or was cut off.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};

@@ -1,6 +1,6 @@
 //! Where the body of a request ends, so that nothing behind it is passed on. Pure, and safe to feed with any bytes.
 
-/// Hexadecimal digits of a chunk's size: far more than anybody sends.
+/// Maximum hexadecimal digits of a chunk's size.
 const SIZE_DIGITS_MAX: u8 = 15;
 
 /// What is still missing of a request.
@@ -23,7 +23,7 @@ pub(super) enum Chunk {
     Done,
 }
 
-/// The body is not what its head says.
+/// The body does not match its head.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 

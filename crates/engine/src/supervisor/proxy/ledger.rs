@@ -18,7 +18,7 @@ pub(super) struct ConnectionLedger {
 #[derive(Default)]
 struct Pages {
     visits: Vec<Visit>,
-    /// How many of them were told.
+    /// How many of them were reported.
     told: usize,
 }
 
@@ -64,7 +64,7 @@ impl ConnectionLedger {
         }
     }
 
-    /// What was not told yet.
+    /// Unreported entries.
     pub(super) fn news(&self) -> Vec<Visit> {
         let mut pages = self.pages();
         let news = pages.visits.get(pages.told..).unwrap_or_default().to_vec();

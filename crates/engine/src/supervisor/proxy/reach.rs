@@ -67,7 +67,7 @@ fn find(shared: &Shared, to: &Destination, permit: &Arc<()>) -> io::Result<Vec<I
     let (sender, receiver) = mpsc::sync_channel(1);
     let (resolve, port, permit) = (shared.resolve, to.port, Arc::clone(permit));
     let search = move || {
-        // Nobody waits for it any more if this fails.
+        // If this fails, the receiver is gone.
         sender.send(resolve(&name, port)).ok();
         drop(permit);
     };

@@ -139,7 +139,7 @@ fn pass_on(
 ) {
     let entry = shared.ledger.note(&to.to_string(), Verdict::Allowed, None);
     if server.set_nonblocking(true).is_ok() {
-        // Small pieces are for somebody who waits.
+        // Send small pieces at once, for interactive streams.
         server.set_nodelay(true).ok();
         client.set_nodelay(true).ok();
         // A connection that breaks has ended, as any other.

@@ -89,7 +89,7 @@ impl Barrier {
         self.in_memory.clone()
     }
 
-    /// Closes the barrier around this process. Each step is told before it is tried; if one fails, nothing may be started.
+    /// Closes the barrier around this process. Each step is reported before it is tried; if one fails, nothing may be started.
     pub(in crate::supervisor) fn close(&self, mut begin: impl FnMut(SandboxStep)) -> io::Result<()> {
         begin(SandboxStep::Processes);
         if let Some(pid_max) = self.pid_max {

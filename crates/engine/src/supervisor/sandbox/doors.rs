@@ -69,7 +69,7 @@ impl SocketReceiver {
         Self { socket: socket.into(), count }
     }
 
-    /// The sockets, in the order of their doors. Waits until they come, or until nobody is left who could send them.
+    /// The sockets, in the order of their doors. Waits until they arrive or the sender is gone.
     pub(in crate::supervisor) fn receive(self) -> io::Result<Vec<TcpListener>> {
         let mut received: Vec<OwnedFd> = Vec::new();
         while received.len() < self.count {

@@ -86,7 +86,7 @@ fn with_writes(ruleset: Ruleset, abi: ABI, writes: &[OsString]) -> Result<Rulese
     let mut created = ruleset.handle_access(all).map_err(told)?.create().map_err(told)?;
     let root = open(Path::new("/")).map_err(|error| format!("/: {error}"))?;
     created = created.add_rule(PathBeneath::new(root, AccessFs::from_read(abi))).map_err(told)?;
-    // Device files cannot be made by anybody inside.
+    // Device files cannot be made inside.
     let writing = all & !(AccessFs::MakeChar | AccessFs::MakeBlock);
     for path in writes {
         created = allow(created, Path::new(path), writing, abi)?;

@@ -85,7 +85,7 @@ fn resolver() -> Option<PathBuf> {
 }
 
 /// Lays out what is asked for. `namespace` says why there is none; `bound` are the sockets of others, if all are known.
-/// The error says what is missing of what was demanded.
+/// The error names the missing part.
 pub(in crate::supervisor) fn lay_out(
     sandbox: &Sandbox,
     namespace: Result<(), String>,

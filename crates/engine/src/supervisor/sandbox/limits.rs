@@ -54,7 +54,7 @@ fn exceeded(limits: &Limits, processes: usize, held: MemoryUse) -> Option<String
     if held.bytes > limits.memory_bytes_max {
         return Some(format!("more than {mebibytes} MiB of memory"));
     }
-    // Behind so many descriptors memory could be hidden that nobody counts.
+    // So many descriptors could hide uncounted memory.
     held.is_partial.then(|| format!("more than {SANDBOX_DESCRIPTORS_MAX} open files"))
 }
 

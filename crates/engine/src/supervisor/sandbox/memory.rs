@@ -113,7 +113,7 @@ fn resident_bytes(place: &Path) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// Deleted files that somebody has open are part of it.
+/// Includes deleted files that are still open.
 fn used_bytes(directory: &PathBuf) -> Option<u64> {
     let about = rustix::fs::statvfs(directory).ok()?;
     about.f_blocks.saturating_sub(about.f_bfree).checked_mul(about.f_frsize)

@@ -15,7 +15,7 @@ use contract::domain::limits::{SANDBOX_TMPFS_BYTES_MAX, SANDBOX_TMPFS_FILES_MAX}
 use rustix::fs::{CWD, FileType};
 use rustix::mount::{MountFlags, MoveMountFlags, OpenTreeFlags};
 
-/// A file that nobody can read, to be put over others. It is made in a directory that is covered.
+/// An unreadable file, mounted over others. It is made in a covered directory.
 const VEIL: &str = "/run/.writ-veil";
 /// The same for directories.
 const VEIL_DIRECTORY: &str = "/run/.writ-veils";
@@ -197,7 +197,7 @@ fn make_read_only(path: &Path, depth: MountDepth) -> io::Result<()> {
     set_flag(path, MOUNT_ATTR_RDONLY, depth)
 }
 
-/// Lets nobody open a device of this mount. An error if the path is none.
+/// Sets nodev. Fails if the path is not a mount point.
 pub(super) fn forbid_devices(path: &Path) -> io::Result<()> {
     set_flag(path, MOUNT_ATTR_NODEV, MountDepth::This)
 }

@@ -104,7 +104,7 @@ pub(super) fn program(reach: Reach) -> Result<Program, String> {
     // Its flags are behind a pointer. Everybody falls back to `clone`.
     code.extend([unless_equal(number(libc::SYS_clone3), 1), answer(errno(libc::ENOSYS))]);
     let has = |flag: i32, jt: u8, jf: u8| jump(libc::BPF_JSET, flag.cast_unsigned(), jt, jf);
-    // A thread whose open files are not those of its process could keep memory in them that nobody sees.
+    // A thread with a file table of its own could hide memory there.
     let unshare =
         vec![load(argument(0)), has(libc::CLONE_NEWUSER | libc::CLONE_FILES, 0, 1), denied(), allowed()];
     code.extend(of_call(libc::SYS_unshare, unshare));

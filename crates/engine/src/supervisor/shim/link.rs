@@ -32,7 +32,7 @@ pub(super) struct ShimLink {
     input: Vec<u8>,
     /// The control pipe has ended, or spoke nonsense.
     is_deaf: bool,
-    /// The frame pipe has no reader any more.
+    /// The frame pipe has lost its reader.
     is_mute: bool,
     pending: Vec<u8>,
     sent: usize,

@@ -208,7 +208,7 @@ impl Namespace {
         inside()
     }
 
-    /// Whether anybody alive is in the executor's group.
+    /// Whether the executor's group has a live process.
     pub(super) fn has_group_members(&self) -> bool {
         let all = inside();
         let executor = all.iter().filter(|process| process.parent == 0).map(|process| process.pid).min();

@@ -64,7 +64,7 @@ impl Outlet {
         self.reports.as_ref().map(|reports| PollFd::new(reports, PollFlags::IN))
     }
 
-    /// What it has told and was not taken yet.
+    /// Its pending messages.
     pub(super) fn news(&mut self) -> Vec<Visit> {
         let mut buffer = [0; 4096];
         let mut visits = Vec::new();
@@ -99,7 +99,7 @@ impl Outlet {
         while let Some(reports) = &self.reports {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                // It may have been stopped by somebody. If it has ended, there is nothing to kill.
+                // It may be stopped. If it has ended, there is nothing to kill.
                 rustix::process::pidfd_send_signal(&self.pinned, Signal::KILL).ok();
                 break;
             }

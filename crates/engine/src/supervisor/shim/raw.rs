@@ -79,7 +79,7 @@ pub(super) struct Ends {
 
 impl Ends {
     pub(super) fn close_goer(self) {
-        // SAFETY: nobody in the child believes in it.
+        // SAFETY: the child does not use it.
         unsafe { rustix::io::close(self.goer) };
     }
 
@@ -144,7 +144,7 @@ pub(super) fn keep_only<const N: usize>(kept: [OwnedFd; N]) -> Option<[OwnedFd; 
     let above =
         kept.map(|descriptor| rustix::io::fcntl_dupfd_cloexec(&descriptor, i32::from(FREE_FROM)).ok());
     for (number, descriptor) in (0..).zip(&above) {
-        // SAFETY: what had this number is not used any more, as the caller promises.
+        // SAFETY: the caller promises that this descriptor is no longer used.
         if unsafe { libc::dup3(descriptor.as_ref()?.as_raw_fd(), number, libc::O_CLOEXEC) } == -1 {
             return None;
         }
@@ -156,7 +156,7 @@ pub(super) fn keep_only<const N: usize>(kept: [OwnedFd; N]) -> Option<[OwnedFd; 
     let mut number = 0;
     Some([(); N].map(|()| {
         number += 1;
-        // SAFETY: it was made above, and nobody else owns it.
+        // SAFETY: it was made above and has no other owner.
         unsafe { OwnedFd::from_raw_fd(number - 1) }
     }))
 }

@@ -26,7 +26,7 @@ const STAT_BYTES_MAX: usize = 4096;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TemplateRole {
     Shim,
-    /// A template whose writ has ended.
+    /// A template that outlived its writ.
     Ended,
 }
 
