@@ -133,7 +133,7 @@ impl Default for Origin {
 }
 
 impl Session {
-    /// A call of which only the caller and the request id are known.
+    /// A call with a caller and a request id and nothing else.
     pub fn new(caller: Caller, request_id: RequestId) -> Self {
         let (names, origin) = (Names::default(), Arc::default());
         Self { caller, request_id: Some(request_id), names, origin }

@@ -76,7 +76,7 @@ impl AgentStream for GeminiStream {
         }
     }
 
-    /// It ends with the HTTP status, of which a process can only pass on the last eight bits.
+    /// It exits with the HTTP status, truncated to eight bits.
     fn exit(&self, code: i32) -> Option<Trouble> {
         let status = [400_u16, 401, 403, 404, 413, 429, 500, 502, 503, 504]
             .into_iter()

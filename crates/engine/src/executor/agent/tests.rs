@@ -214,7 +214,7 @@ fn failures_of_the_other_programs_have_their_codes() {
             1,
             "E_CONTEXT_OVERFLOW: input exceeds the context window",
         ),
-        // Exit code 0, and failed all the same.
+        // Failed in spite of exit code 0.
         ("gemini", vec![result], 0, "E_MODEL_UNAVAILABLE: Invalid stream: the model stopped"),
         ("gemini", vec![], 145, "E_MODEL_UNAVAILABLE: authentication failed: the model answered 401"),
         ("gemini", vec![], 173, "E_MODEL_UNAVAILABLE: rate limit: the model answered 429"),
