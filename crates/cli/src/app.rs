@@ -253,6 +253,11 @@ pub(crate) enum Command {
 /// Parses the command line and runs the command.
 pub(crate) fn run(words: Vec<OsString>) -> ExitCode {
     persona::adopt(words.first().map(OsString::as_os_str));
+    match persona::current() {
+        Persona::Ol => return commands::ol::main(&words),
+        Persona::Ao => return commands::ao::main(&words),
+        Persona::Writ | Persona::Vybe => {}
+    }
     if words.len() == 1 {
         return words::index();
     }
@@ -332,7 +337,7 @@ pub(crate) fn grammar() -> clap::Command {
     let whole = App::command();
     let persona = persona::current();
     match persona {
-        Persona::Writ => whole,
+        Persona::Writ | Persona::Ol | Persona::Ao => whole,
         Persona::Vybe => clap::Command::new(persona.name())
             .about("Durable tasks, memory and context for coding agents")
             .version(env!("CARGO_PKG_VERSION"))

@@ -1,5 +1,6 @@
 //! One file per command: its arguments and what it does.
 
+pub(crate) mod ao;
 pub(crate) mod approval;
 pub(crate) mod artifacts;
 pub(crate) mod assignment;
@@ -30,6 +31,7 @@ pub(crate) mod lock;
 pub(crate) mod logs;
 pub(crate) mod looping;
 pub(crate) mod memory;
+pub(crate) mod ol;
 pub(crate) mod orchestrate;
 pub(crate) mod personality;
 pub(crate) mod plan;

@@ -5,8 +5,13 @@ use std::process::ExitCode;
 use contract::domain::code::ErrorCode;
 use ops::verb::Surface;
 
+use crate::persona;
+
 /// The exit code of an error on this surface.
 pub(crate) fn code(surface: Surface, error: ErrorCode) -> u8 {
+    if persona::current().is_bridge() {
+        return 1;
+    }
     match surface {
         Surface::Continuity => 1,
         Surface::Writ | Surface::Crew => error.exit(),

@@ -273,7 +273,8 @@ pub(crate) fn session_for<V: Verb>(globals: &Globals) -> Result<Session> {
         )
         | (Effect::Repeatable, _) => identity::any_session(globals)?,
     };
-    if V::FUNCTION.effect() == Effect::Once && mints_request_id(globals) {
+    let is_shown = V::FUNCTION.effect() == Effect::Once && !persona::current().is_bridge();
+    if is_shown && mints_request_id(globals) {
         say(&format!("request {}\n", session.request()));
     }
     Ok(here(globals, session))

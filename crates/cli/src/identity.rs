@@ -36,7 +36,7 @@ pub(crate) fn agent_is_required() -> Error {
 fn needs_request_id(globals: &Globals) -> bool {
     match persona::current() {
         Persona::Vybe => true,
-        Persona::Writ => agent_name(globals).is_some() && !is_terminal(),
+        Persona::Writ | Persona::Ol | Persona::Ao => agent_name(globals).is_some() && !is_terminal(),
     }
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn user_name() -> String {
 pub(crate) fn agent_or_user(globals: &Globals) -> Result<String> {
     match (agent_name(globals), persona::current()) {
         (Some(agent), _) => Ok(agent),
-        (None, Persona::Writ) => Ok(user_name()),
+        (None, Persona::Writ | Persona::Ol | Persona::Ao) => Ok(user_name()),
         (None, Persona::Vybe) => Err(agent_is_required()),
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn surface(path: &str) -> Surface {
         (_, Some(Surface::Handler)) => Surface::Handler,
         // Under its own name the agent contract holds for everything.
         (Persona::Vybe, _) => Surface::Continuity,
-        (Persona::Writ, declared) => declared.unwrap_or(Surface::Writ),
+        (Persona::Writ | Persona::Ol | Persona::Ao, declared) => declared.unwrap_or(Surface::Writ),
     }
 }
 

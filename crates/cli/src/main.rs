@@ -1,6 +1,7 @@
 //! The binary `writ`: reads words and the environment, calls one operation, prints, exits.
 
 mod app;
+mod bridge_line;
 mod clock;
 mod commands;
 mod config;

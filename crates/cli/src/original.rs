@@ -61,7 +61,7 @@ fn command(path: &Path) -> String {
     let quoted = shlex::try_quote(&path).unwrap_or_default();
     match persona::current() {
         Persona::Vybe => format!("`vybe import {quoted}`"),
-        Persona::Writ => format!("`writ import --from vybe {quoted}`"),
+        Persona::Writ | Persona::Ol | Persona::Ao => format!("`writ import --from vybe {quoted}`"),
     }
 }
 

@@ -41,6 +41,7 @@ impl Output {
         let format = match (surface, persona::current()) {
             (Surface::Handler, _) => Format::Text,
             (_, Persona::Vybe) => Format::Json,
+            (_, Persona::Ol | Persona::Ao) => asked.unwrap_or(Format::Text),
             (_, Persona::Writ) => asked.unwrap_or_else(|| {
                 if surface.prints_json() && !is_terminal() { Format::Json } else { Format::Text }
             }),
@@ -71,8 +72,11 @@ impl Output {
         }
     }
 
-    /// Data in the agent contract's envelope, whether it tells of success or not.
+    /// Data in the agent contract's envelope, whether it tells of success or not. The bridge has bare documents.
     pub(crate) fn envelope(&self, success: bool, data: &impl Serialize) -> ExitCode {
+        if persona::current().is_bridge() {
+            return self.line(data);
+        }
         self.line(&ContinuityEnvelope { schema_version: "v1", success, data })
     }
 
@@ -128,6 +132,8 @@ impl Output {
                 say(&format!("writ hook: {}\n", one_line(&full_message(error))));
             }
             Format::Text => say(&error_text(error)),
+            // On the bridge, standard output has documents of the contract and nothing else.
+            Format::Json | Format::Ndjson if persona::current().is_bridge() => say(&error_text(error)),
             Format::Json | Format::Ndjson => {
                 self.line(&self.error_document(error));
             }
@@ -246,7 +252,7 @@ fn write_out(text: &str) -> ExitCode {
 /// Something for the person beside the answer.
 pub(crate) fn say(text: &str) {
     let said = match persona::current() {
-        Persona::Writ => harmless(text),
+        Persona::Writ | Persona::Ol | Persona::Ao => harmless(text),
         Persona::Vybe => Cow::Owned(text.lines().map(logged).collect()),
     };
     // A closed standard error cannot be reported.

@@ -14,14 +14,22 @@ pub(crate) enum Persona {
     Writ,
     /// The agent contract alone, under the name and with the variables that its scripts know.
     Vybe,
+    /// The side of the bridge that runs quests.
+    Ol,
+    /// The side of the bridge that runs skills.
+    Ao,
 }
+
+/// Names other than the program's own that have a command line.
+pub(crate) const OTHERS: [Persona; 3] = [Persona::Vybe, Persona::Ol, Persona::Ao];
 
 /// Decided once, by the first word of the command line.
 static CURRENT: OnceLock<Persona> = OnceLock::new();
 
 pub(crate) fn adopt(program: Option<&OsStr>) {
     let name = program.and_then(|path| Path::new(path).file_name());
-    let persona = if name == Some(OsStr::new("vybe")) { Persona::Vybe } else { Persona::Writ };
+    let is_called = |persona: &Persona| name == Some(OsStr::new(persona.name()));
+    let persona = OTHERS.into_iter().find(is_called).unwrap_or(Persona::Writ);
     // Only the first call decides, and there is one.
     CURRENT.set(persona).ok();
 }
@@ -36,6 +44,8 @@ impl Persona {
         match self {
             Persona::Writ => "writ",
             Persona::Vybe => "vybe",
+            Persona::Ol => "ol",
+            Persona::Ao => "ao",
         }
     }
 
@@ -44,32 +54,38 @@ impl Persona {
         match self {
             Persona::Writ => true,
             Persona::Vybe => local::is_continuity(command),
+            Persona::Ol | Persona::Ao => command == "bridge",
         }
     }
 
     /// Whether this name has the top-level command, shown or hidden.
     pub(crate) fn has(self, command: &str) -> bool {
-        self.shows(command) || command == "import"
+        self.shows(command) || (command == "import" && !self.is_bridge())
+    }
+
+    /// Whether this is one of the two sides of the bridge: bare documents, exit code 1 for every error.
+    pub(crate) fn is_bridge(self) -> bool {
+        matches!(self, Persona::Ol | Persona::Ao)
     }
 
     /// The variables that hold the store's file, the one of this name first.
     pub(crate) fn store_variables(self) -> [&'static str; 2] {
         match self {
-            Persona::Writ => ["WRIT_DB", "VYBE_DB_PATH"],
+            Persona::Writ | Persona::Ol | Persona::Ao => ["WRIT_DB", "VYBE_DB_PATH"],
             Persona::Vybe => ["VYBE_DB_PATH", "WRIT_DB"],
         }
     }
 
     pub(crate) fn agent_variables(self) -> [&'static str; 2] {
         match self {
-            Persona::Writ => ["WRIT_AGENT", "VYBE_AGENT"],
+            Persona::Writ | Persona::Ol | Persona::Ao => ["WRIT_AGENT", "VYBE_AGENT"],
             Persona::Vybe => ["VYBE_AGENT", "WRIT_AGENT"],
         }
     }
 
     pub(crate) fn request_variables(self) -> [&'static str; 2] {
         match self {
-            Persona::Writ => ["WRIT_REQUEST_ID", "VYBE_REQUEST_ID"],
+            Persona::Writ | Persona::Ol | Persona::Ao => ["WRIT_REQUEST_ID", "VYBE_REQUEST_ID"],
             Persona::Vybe => ["VYBE_REQUEST_ID", "WRIT_REQUEST_ID"],
         }
     }

@@ -21,7 +21,7 @@ pub(crate) fn root_of(directory: &str) -> Option<String> {
 pub(crate) fn here() -> Option<String> {
     static HERE: OnceLock<Option<String>> = OnceLock::new();
     match persona::current() {
-        Persona::Writ => HERE.get_or_init(called_in).clone(),
+        Persona::Writ | Persona::Ol | Persona::Ao => HERE.get_or_init(called_in).clone(),
         Persona::Vybe => None,
     }
 }

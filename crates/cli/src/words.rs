@@ -100,7 +100,7 @@ fn print_help(error: &clap::Error, understood: &ParsedWords, output: &Output) ->
         (Persona::Writ, ErrorKind::DisplayHelp) if understood.names.is_empty() => output.text(&root_help()),
         // The examples are written for writ.
         (Persona::Vybe, _) => output.text(&error.render().to_string().replace("\n  writ ", "\n  vybe ")),
-        (Persona::Writ, kind) => {
+        (Persona::Writ | Persona::Ol | Persona::Ao, kind) => {
             let is_colored = is_terminal() && env::get("NO_COLOR").is_none();
             let rendered = error.render();
             let text = if is_colored { rendered.ansi().to_string() } else { rendered.to_string() };

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::hooks::files;
 use crate::local::LocalCommand;
 use crate::output::Output;
-use crate::persona::Persona;
+use crate::persona::OTHERS;
 use crate::{env, host};
 
 pub(crate) const LOCAL: &[LocalCommand] = &[LocalCommand::changes("personality install", Surface::Writ)];
@@ -28,9 +28,6 @@ pub(crate) enum Command {
         directory: PathBuf,
     },
 }
-
-/// Names that have a command line of their own.
-const OTHERS: [Persona; 1] = [Persona::Vybe];
 
 pub(crate) fn run(Command::Install { directory }: &Command, output: &Output) -> Result<ExitCode> {
     let failed = |what: &Path, error: std::io::Error| {

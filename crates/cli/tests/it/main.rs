@@ -10,6 +10,7 @@ mod aop_tasks;
 mod audit_files;
 mod bad_plans;
 mod bad_stores;
+mod bridge_names;
 mod budgets_over_attempts;
 mod canaries;
 mod checkpoints;

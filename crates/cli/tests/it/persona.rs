@@ -13,9 +13,10 @@ use crate::documents::writ;
 /// A link named `vybe`, made by the program itself.
 fn linked(cli: &Cli) -> PathBuf {
     let made = cli.run(["personality", "install", "bin", "--output", "json"]).success().json();
-    let link = cli.project().join("bin/vybe");
-    assert_eq!(made["data"]["links"], json!([{"path": link.to_str().unwrap(), "status": "made"}]));
-    link
+    let bin = cli.project().join("bin");
+    let made_link = |name: &str| json!({"path": bin.join(name).to_str().unwrap(), "status": "made"});
+    assert_eq!(made["data"]["links"], json!([made_link("vybe"), made_link("ol"), made_link("ao")]));
+    bin.join("vybe")
 }
 
 /// Calls it by its other name; the environment names nothing of writ's.

@@ -104,8 +104,8 @@ fn read_input(adapter: &'static dyn HookAdapter) -> HookInput {
     (input.project, input.root) = match persona::current() {
         Persona::Vybe => (directory, None),
         // A project may be a plain word; then only this process knows where it is.
-        Persona::Writ if !directory.starts_with('/') => (directory, Some(here)),
-        Persona::Writ => {
+        Persona::Writ | Persona::Ol | Persona::Ao if !directory.starts_with('/') => (directory, Some(here)),
+        Persona::Writ | Persona::Ol | Persona::Ao => {
             let project = project::root_of(&directory).unwrap_or(directory);
             (project.clone(), Some(project))
         }

@@ -21,13 +21,15 @@ pub(super) fn prepared(args: &Args, globals: &Globals) -> Result<LoopSettings> {
     let agent = match (host::agent_name(globals), persona::current()) {
         (Some(agent), _) => agent,
         (None, Persona::Vybe) => return Err(host::agent_is_required()),
-        (None, Persona::Writ) => format!("loop-{:08x}", RandomIds.random_bits() >> 96),
+        (None, Persona::Writ | Persona::Ol | Persona::Ao) => {
+            format!("loop-{:08x}", RandomIds.random_bits() >> 96)
+        }
     };
     let invalid = |message: String| Error::new(ErrorCode::InvalidInput, message);
     let agent = Agent::parse(&agent).map_err(|error| invalid(error.to_string()))?;
     let style = match persona::current() {
         Persona::Vybe => LoopStyle::Original,
-        Persona::Writ => LoopStyle::Writ,
+        Persona::Writ | Persona::Ol | Persona::Ao => LoopStyle::Writ,
     };
     let command = AgentCommand::parse(&args.command, style)?;
     let project = match &args.project_dir {

@@ -37,8 +37,10 @@ impl LoopProgress {
     pub(super) fn new() -> Self {
         let screen = match persona::current() {
             Persona::Vybe => LoopScreen::Raw,
-            Persona::Writ if std::io::stderr().is_terminal() => LoopScreen::Terminal,
-            Persona::Writ => LoopScreen::Lines,
+            Persona::Writ | Persona::Ol | Persona::Ao if std::io::stderr().is_terminal() => {
+                LoopScreen::Terminal
+            }
+            Persona::Writ | Persona::Ol | Persona::Ao => LoopScreen::Lines,
         };
         let now = Instant::now();
         Self { task: String::new(), screen, begun: now, drawn: now, last: String::new() }
