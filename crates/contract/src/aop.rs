@@ -22,7 +22,6 @@ mod settle;
 
 use serde::de::DeserializeOwned;
 
-pub use crate::domain::failure_code::FailureCode as Code;
 pub use detect::{Detected, Version, detect};
 pub use event::{Event, EventKind};
 pub use extra::Requirements;
@@ -31,6 +30,7 @@ pub use header::MessageType;
 pub use response::Response;
 pub use task::{GuardRails, Task};
 
+use crate::domain::failure_code::FailureCode;
 use crate::finding::Finding;
 use crate::shape::Object;
 use crate::verdict::Verdict;
@@ -103,8 +103,8 @@ fn parse<T: DeserializeOwned>(
 /// The shapes accept only what the types can hold; if that is ever untrue, the message is refused.
 fn typed<T: DeserializeOwned>(judged: ValidMessage) -> Result<(T, Vec<Finding>), Box<Verdict>> {
     let code = match judged.message {
-        MessageType::Response => Code::MalformedResponse,
-        MessageType::Task | MessageType::Event => Code::SchemaValidation,
+        MessageType::Response => FailureCode::MalformedResponse,
+        MessageType::Task | MessageType::Event => FailureCode::SchemaValidation,
     };
     let ValidMessage { value, warnings, .. } = judged;
     match serde_json::from_value(value) {

@@ -12,10 +12,11 @@ mod target;
 
 use std::collections::BTreeMap;
 
+use crate::aop::Fallback;
 use crate::aop::event::AuditTrail;
-use crate::aop::{Code, Fallback};
 use crate::digest;
 use crate::domain::executor::ExecutorName;
+use crate::domain::failure_code::FailureCode;
 use crate::domain::plan::Plan;
 use crate::domain::run::{DocumentKind, Intent, RunWarning};
 use crate::domain::time::Timestamp;
@@ -131,11 +132,11 @@ pub struct Refused {
     pub kind: DocumentKind,
     pub findings: Findings,
     /// The AOP code of the refusal, where AOP has one for it.
-    pub code: Option<Code>,
+    pub code: Option<FailureCode>,
 }
 
 impl Refused {
-    fn aop(code: Option<Code>, findings: Findings) -> Self {
+    fn aop(code: Option<FailureCode>, findings: Findings) -> Self {
         Self { kind: DocumentKind::AopTask, findings, code }
     }
 }

@@ -37,8 +37,8 @@ pub(crate) mod watching;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use contract::aop::Code;
 use contract::domain::attempt::Attempt;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::limits;
 use contract::domain::priority::Priority;
 use contract::domain::reason::Reason;
@@ -278,7 +278,7 @@ impl<'d> Dispatcher<'d> {
         }
         let needed = &self.tasks[because];
         let mut reason = Reason::new(format!("dependency `{}` is {}", needed.name(), needed.task.status));
-        reason.code = self.tasks[task].asked().map(|_| Code::DependencyFailed.into());
+        reason.code = self.tasks[task].asked().map(|_| FailureCode::DependencyFailed.into());
         let mark = self.engine.pipeline.mark();
         self.settle(task, Status::Canceled, reason, mark).map(drop)
     }

@@ -24,11 +24,11 @@ mod trouble;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use contract::aop::Code;
 use contract::aop::event::Body;
 use contract::aop::response::Response;
 use contract::domain::attempt::{Attempt, Dispatch, Limited, SessionTotal};
 use contract::domain::executor::ExecutorName;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::plan::PlanTask;
 use contract::domain::reason::Warning;
 use contract::domain::run::NewRun;
@@ -254,9 +254,9 @@ pub(crate) fn command_line(command: &[String], shell: bool) -> Vec<String> {
 /// A failure with a code of AOP. A word that AOP does not have is kept in the message.
 pub(crate) fn failure(code: &str, message: impl Into<String>) -> ExecutorClaim {
     let message = message.into();
-    match Code::parse(code) {
+    match FailureCode::parse(code) {
         Some(code) => ExecutorClaim::Failure { code, message },
-        None => ExecutorClaim::Failure { code: Code::Unknown, message: format!("{code}: {message}") },
+        None => ExecutorClaim::Failure { code: FailureCode::Unknown, message: format!("{code}: {message}") },
     }
 }
 

@@ -1,7 +1,7 @@
 //! The only error that leaves the product. What a failure means to the caller is decided here.
 
-use contract::aop::Code;
 use contract::domain::code::ErrorCode;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::task::Refusal;
 use contract::finding::{Finding, Findings};
 use contract::intake::Refused;
@@ -115,7 +115,7 @@ impl Error {
     }
 
     /// A refusal of what a TASK asks for, with its code of AOP.
-    pub fn aop(code: ErrorCode, aop_code: Code, message: &str) -> Self {
+    pub fn aop(code: ErrorCode, aop_code: FailureCode, message: &str) -> Self {
         Self::new(code, format!("{aop_code}: {message}")).details(json!({"aop_code": aop_code}))
     }
 }

@@ -1,6 +1,6 @@
 //! Every error code of section 12 of the AOP contract is reached, with a real child where one starts.
 
-use contract::aop::Code;
+use contract::domain::failure_code::FailureCode;
 use serde_json::{Value, json};
 use testkit::Cli;
 
@@ -21,7 +21,7 @@ fn failed(worked: &Worked<'_>, name: &str) -> String {
     worked.output.fails_with(1);
     let reason = worked.reason(name).split(':').next().unwrap_or_default();
     let code = worked.task(name)["code"].as_str().unwrap_or_default();
-    assert!(Code::parse(reason).is_none_or(|said| said.as_str() == code), "{}", worked.task(name));
+    assert!(FailureCode::parse(reason).is_none_or(|said| said.as_str() == code), "{}", worked.task(name));
     assert!(
         worked.trace().iter().any(|event| event.to_string().contains(code)),
         "{code} is not in the trace"
@@ -46,7 +46,7 @@ fn warned(cli: &Cli, document: &Value) -> String {
     let worked = work(cli, document).succeeded();
     let warnings = worked.result["warnings"].as_array().cloned().unwrap_or_default();
     let codes = warnings.iter().filter_map(|warning| warning["code"].as_str());
-    codes.filter(|code| Code::parse(code).is_some()).collect::<Vec<_>>().join(" ")
+    codes.filter(|code| FailureCode::parse(code).is_some()).collect::<Vec<_>>().join(" ")
 }
 
 /// A TASK of a session with this id and parent, which may delegate.
@@ -60,49 +60,51 @@ fn level(cli: &Cli, id: &str, parent: Option<&str>) -> Value {
 }
 
 /// The codes that the scenarios of a code lead to.
-fn reached(code: Code, cli: &Cli) -> Vec<String> {
+fn reached(code: FailureCode, cli: &Cli) -> Vec<String> {
     match code {
-        Code::Timeout => vec![of_child(cli, "hang", json!({"execution_policy": {"timeout_seconds": 1}}))],
-        Code::HeartbeatFailure => {
+        FailureCode::Timeout => {
+            vec![of_child(cli, "hang", json!({"execution_policy": {"timeout_seconds": 1}}))]
+        }
+        FailureCode::HeartbeatFailure => {
             let beats = json!({"enabled": true, "interval_seconds": 1, "max_missed_beats": 1});
             vec![of_child(cli, "hang", json!({"execution_policy": {"heartbeat": beats}}))]
         }
-        Code::ParseFailure => {
+        FailureCode::ParseFailure => {
             let headless = json!({"protocol_family": "AOP", "message_type": "TASK"}).to_string();
             vec![refused(cli, &headless), of_child(cli, "aop-bad-json", json!({}))]
         }
-        Code::SchemaValidation => {
+        FailureCode::SchemaValidation => {
             let mut task = aop(cli, "aop-success");
             task["task"]["budgets"] = json!({"max_cost_usd": "much"});
             let unknown = with(aop(cli, "print STATUS: SUCCESS"), json!({"mood": "good"}));
             vec![refused(cli, &task.to_string()), warned(cli, &unknown)]
         }
-        Code::AgentNotFound => agent_not_found(cli),
-        Code::ModelUnavailable => vec![of_child(cli, "aop-failed E_MODEL_UNAVAILABLE", json!({}))],
-        Code::AllModelsExhausted => {
+        FailureCode::AgentNotFound => agent_not_found(cli),
+        FailureCode::ModelUnavailable => vec![of_child(cli, "aop-failed E_MODEL_UNAVAILABLE", json!({}))],
+        FailureCode::AllModelsExhausted => {
             let other = json!({"provider": "OTHER", "model": "m-2", "fallback_trigger": "ALL_ERRORS"});
             let policy = json!({"execution_policy": {"alternative_models": [other]}});
             vec![of_child(cli, "aop-failed E_MODEL_UNAVAILABLE", policy)]
         }
-        Code::FileNotFound => {
+        FailureCode::FileNotFound => {
             let missing = json!({"inputs": [{"type": "FILE", "path": "missing.txt"}]});
             let mut elsewhere = aop(cli, "aop-success");
             elsewhere["task"]["environment"]["workspace_root"] = json!("C:/somewhere");
             vec![of_work(cli, "aop-success", missing), refused(cli, &elsewhere.to_string())]
         }
-        Code::PermissionDenied => {
+        FailureCode::PermissionDenied => {
             let read_only = json!({"constraints": {"read_only_mode": true}});
             vec![of_work(cli, "write out.txt x; aop-success", read_only)]
         }
-        Code::ContextOverflow => context_overflow(cli),
-        Code::PayloadSizeWarning => {
+        FailureCode::ContextOverflow => context_overflow(cli),
+        FailureCode::PayloadSizeWarning => {
             let mut task = aop(cli, "aop-success");
             task["task"]["objective"] = json!("do it ".repeat(8_000));
             vec![warned(cli, &task)]
         }
-        Code::MalformedResponse => vec![of_child(cli, "aop-two-responses", json!({}))],
-        Code::DependencyFailed => dependency_failed(cli),
-        Code::MaxDepthExceeded => {
+        FailureCode::MalformedResponse => vec![of_child(cli, "aop-two-responses", json!({}))],
+        FailureCode::DependencyFailed => dependency_failed(cli),
+        FailureCode::MaxDepthExceeded => {
             work(
                 cli,
                 &json!([level(cli, "a", None), level(cli, "b", Some("a")), level(cli, "c", Some("b"))]),
@@ -110,12 +112,14 @@ fn reached(code: Code, cli: &Cli) -> Vec<String> {
             .succeeded();
             vec![refused(cli, &level(cli, "d", Some("c")).to_string())]
         }
-        Code::ProcessCrash => vec![of_child(cli, "exit 3", json!({})), of_child(cli, "crash", json!({}))],
-        Code::CostLimitExceeded => {
+        FailureCode::ProcessCrash => {
+            vec![of_child(cli, "exit 3", json!({})), of_child(cli, "crash", json!({}))]
+        }
+        FailureCode::CostLimitExceeded => {
             vec![of_work(cli, "aop-cost 0.5; aop-success", json!({"budgets": {"max_cost_usd": 0.1}}))]
         }
-        Code::RollbackFailed => vec![rollback_failed(cli)],
-        Code::Unknown => vec![of_child(cli, "aop-failed E_TEAPOT", json!({}))],
+        FailureCode::RollbackFailed => vec![rollback_failed(cli)],
+        FailureCode::Unknown => vec![of_child(cli, "aop-failed E_TEAPOT", json!({}))],
     }
 }
 
@@ -160,9 +164,9 @@ fn rollback_failed(cli: &Cli) -> String {
 
 #[test]
 fn every_error_code_of_the_contract_is_reached() {
-    assert_eq!(Code::ALL.len(), 18);
+    assert_eq!(FailureCode::ALL.len(), 18);
     assert!(agent().ends_with("fake-agent"), "the children are real programs");
-    for &code in Code::ALL {
+    for &code in FailureCode::ALL {
         let cli = writ();
         let codes = reached(code, &cli);
         assert!(!codes.is_empty() && codes.iter().all(|one| one == code.as_str()), "{code}: {codes:?}");

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::Code;
 use super::extra::Requirements;
 use super::fallback::Fallback;
 use super::judge::{self, Expected};
 use super::{ANY, header, limits, v1};
+use crate::domain::failure_code::FailureCode;
 use crate::json::strict;
 use crate::shape::words;
 
@@ -19,26 +19,26 @@ words! {
 pub struct Detected {
     pub version: Version,
     /// Why the input is not accepted as v2; `None` for valid v2 and for a v1 prompt.
-    pub code: Option<Code>,
+    pub code: Option<FailureCode>,
     /// For a v2 message that does not match its schema: the event to send and the prompt to use instead.
     pub fallback: Option<Fallback>,
 }
 
 impl Detected {
-    fn plain(version: Version, code: Option<Code>) -> Self {
+    fn plain(version: Version, code: Option<FailureCode>) -> Self {
         Self { version, code, fallback: None }
     }
 }
 
 pub fn detect(bytes: &[u8]) -> Detected {
     if bytes.len() > limits::bytes_max(None) {
-        return Detected::plain(Version::Unstructured, Some(Code::ContextOverflow));
+        return Detected::plain(Version::Unstructured, Some(FailureCode::ContextOverflow));
     }
     match strict::parse(bytes) {
         Ok(value) if value["aop_version"].as_str().is_some_and(header::is_v2) => detect_v2(bytes, &value),
         _ => match std::str::from_utf8(bytes) {
             Ok(text) if v1::is_v1(text) => Detected::plain(Version::V1, None),
-            _ => Detected::plain(Version::Unstructured, Some(Code::ParseFailure)),
+            _ => Detected::plain(Version::Unstructured, Some(FailureCode::ParseFailure)),
         },
     }
 }
@@ -48,12 +48,12 @@ fn detect_v2(bytes: &[u8], value: &Value) -> Detected {
     let requirements = Requirements::of(None);
     match judge::judge(bytes, Expected { wanted: ANY, strict: false, requirements }) {
         Ok(_) => Detected::plain(Version::V2, None),
-        Err(verdict) if verdict.code == Code::ContextOverflow.as_str() => {
-            Detected::plain(Version::V2, Some(Code::ContextOverflow))
+        Err(verdict) if verdict.code == FailureCode::ContextOverflow.as_str() => {
+            Detected::plain(Version::V2, Some(FailureCode::ContextOverflow))
         }
         Err(verdict) => Detected {
             version: Version::V1,
-            code: Some(Code::read(&verdict.code)),
+            code: Some(FailureCode::read(&verdict.code)),
             fallback: Some(Fallback::from_refusal(bytes, value, &verdict)),
         },
     }

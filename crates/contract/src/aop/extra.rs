@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::Code;
 use super::event::EventKind;
 use super::header::MessageType;
 use super::task::GuardRails;
+use crate::domain::failure_code::FailureCode;
 use crate::domain::priority::Priority;
 use crate::finding::Findings;
 
@@ -105,7 +105,7 @@ pub(super) fn doubts(message: MessageType, value: &Value, warnings: &mut Finding
         MessageType::Response => {
             contradiction(value, warnings);
             if let Some(code) = value["error_details"]["error_code"].as_str()
-                && Code::parse(code).is_none()
+                && FailureCode::parse(code).is_none()
             {
                 let message = "is not a code of the taxonomy and counts as E_UNKNOWN";
                 warnings.push("$.error_details.error_code", "unknown_code", message);

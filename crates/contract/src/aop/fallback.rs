@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::Code;
 use super::effective;
 use super::event::{Body, Event, VersionFallback};
 use super::header::MessageType;
 use super::task::Task;
 use super::v1;
+use crate::domain::failure_code::FailureCode;
 use crate::domain::text::cut;
 use crate::domain::time::Timestamp;
 use crate::shape::words;
@@ -24,7 +24,7 @@ pub struct Fallback {
     pub task_id: Option<String>,
     pub from_version: Option<String>,
     pub reason: FallbackReason,
-    pub code: Option<Code>,
+    pub code: Option<FailureCode>,
     pub errors: Vec<String>,
     pub preview: Option<String>,
     /// The prompt for the executor. `None` if the message requests no work.
@@ -63,7 +63,7 @@ impl Fallback {
             task_id: named([&value["task"]["task_id"], &value["task_id"]]),
             from_version: value["aop_version"].as_str().map(str::to_owned),
             reason: FallbackReason::SchemaFailed,
-            code: Some(Code::read(&verdict.code)),
+            code: Some(FailureCode::read(&verdict.code)),
             errors: verdict.details.findings.iter().map(ToString::to_string).collect(),
             preview: Some(cut(&text, PREVIEW_CHARS_MAX)),
             prompt: asks_for_work.then(|| v1::prompt_from_raw(value, &text)),

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::Code;
 use super::event::{self, EventKind};
 use super::extra::{self, Requirements};
 use super::header::{self, MessageType, VERSION};
 use super::{limits, response, settle, task};
+use crate::domain::failure_code::FailureCode;
 use crate::finding::{Finding, Findings};
 use crate::json::{self, strict};
 use crate::shape::{Described, Object, Shape, Unknown, check, required};
@@ -35,12 +35,12 @@ pub(super) fn judge(bytes: &[u8], expected: Expected) -> Result<ValidMessage, Bo
     bounded(bytes, most.unwrap_or(limits::bytes_max(None)), "message")?;
     let mut value = strict::parse(bytes).map_err(|malformed| {
         let message = format!("{malformed} at line {} column {}", malformed.line, malformed.column);
-        whole(Code::ParseFailure, "json", message)
+        whole(FailureCode::ParseFailure, "json", message)
     })?;
     let named = value["message_type"].as_str().and_then(MessageType::parse);
     if !claims_v2(&value, named) {
         let message = "not an AOP v2 message: `aop_version` and other required fields are missing";
-        return Err(whole(Code::ParseFailure, "not_aop", message.to_owned()));
+        return Err(whole(FailureCode::ParseFailure, "not_aop", message.to_owned()));
     }
     let Some(message) = named.filter(|message| expected.wanted.contains(message)) else {
         return Err(wrong_message(&value, expected.wanted));
@@ -74,7 +74,7 @@ pub(super) fn allowed(judged: ValidMessage) -> Verdict {
 }
 
 /// A refusal of the whole document.
-pub(super) fn whole(code: Code, rule: &'static str, message: String) -> Box<Verdict> {
+pub(super) fn whole(code: FailureCode, rule: &'static str, message: String) -> Box<Verdict> {
     let primary = Finding { path: "$".to_owned(), rule, message };
     let mut findings = Findings::default();
     findings.push(primary.path.clone(), rule, primary.message.clone());
@@ -86,7 +86,7 @@ fn bounded(bytes: &[u8], most: usize, what: &str) -> Result<(), Box<Verdict>> {
         return Ok(());
     }
     let message = format!("the {what} has {}; the limit is {most} ({}KB)", json::size(bytes), most / 1024);
-    Err(whole(Code::ContextOverflow, "max_bytes", message))
+    Err(whole(FailureCode::ContextOverflow, "max_bytes", message))
 }
 
 /// Whether a message claims to be v2: it has a version, or every required member of its type.
@@ -126,7 +126,7 @@ static ANY_MESSAGE: Object = Object {
 fn wrong_message(value: &Value, wanted: &[MessageType]) -> Box<Verdict> {
     let mut faults = check::check(&Shape::Object(&ANY_MESSAGE), value, false);
     let wants_response = wanted.contains(&MessageType::Response) && !wanted.contains(&MessageType::Task);
-    let code = if wants_response { Code::MalformedResponse } else { Code::SchemaValidation };
+    let code = if wants_response { FailureCode::MalformedResponse } else { FailureCode::SchemaValidation };
     if faults.iter().all(|fault| fault.path != "$.message_type") {
         let words: Vec<&str> = wanted.iter().map(|message| message.as_str()).collect();
         faults.push("$.message_type", "enum", format!("must be {} here", words.join(" or ")));
@@ -139,9 +139,9 @@ fn wrong_message(value: &Value, wanted: &[MessageType]) -> Box<Verdict> {
 fn refusal(message: MessageType, value: &Value, faults: Findings, warnings: Findings) -> Box<Verdict> {
     let overflow = faults.iter().filter(|fault| limits::is_overflow(fault)).min().cloned();
     let code = match message {
-        _ if overflow.is_some() => Code::ContextOverflow,
-        MessageType::Task | MessageType::Event => Code::SchemaValidation,
-        MessageType::Response => Code::MalformedResponse,
+        _ if overflow.is_some() => FailureCode::ContextOverflow,
+        MessageType::Task | MessageType::Event => FailureCode::SchemaValidation,
+        MessageType::Response => FailureCode::MalformedResponse,
     };
     let primary = overflow.or_else(|| faults.iter().min().cloned());
     let primary = primary.expect("BUG: called only with faults");

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::Code;
 use super::header::MessageType;
+use crate::domain::failure_code::FailureCode;
 use crate::finding::{Finding, Findings};
 
 /// "200KB" and "500KB" in the contract; we use 1024 bytes, the larger of the two common meanings.
@@ -22,7 +22,7 @@ pub const PHASES_SOFT: usize = 10;
 pub const CHECKPOINTS_SOFT: usize = 20;
 pub const ACTIONS_SOFT: usize = 200;
 
-const SOFT: &str = Code::PayloadSizeWarning.as_str();
+const SOFT: &str = FailureCode::PayloadSizeWarning.as_str();
 
 pub(super) fn bytes_max(message: Option<MessageType>) -> usize {
     match message {

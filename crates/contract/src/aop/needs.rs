@@ -1,7 +1,7 @@
 //! What a TASK needs of the machine it runs on, and whether it is there. The caller looks; this decides.
 
-use super::Code;
 use super::task::{Environment, Input, Task};
+use crate::domain::failure_code::FailureCode;
 
 /// What was found on the machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum InputFound {
 /// Something that a TASK needs and that is not there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unmet {
-    pub code: Code,
+    pub code: FailureCode,
     pub rule: &'static str,
     pub reason: String,
 }
@@ -49,7 +49,7 @@ pub fn judge(task: &Task, found: &MachineFacts) -> NeedsJudgment {
     if !headless {
         let reason =
             "the target needs a person (capabilities.headless_mode is false), and writ runs it alone";
-        judged.lacks(Code::AgentNotFound, "headless_mode", reason.to_owned());
+        judged.lacks(FailureCode::AgentNotFound, "headless_mode", reason.to_owned());
     }
     judged.os(environment, found);
     judged.shell(environment, found);
@@ -59,11 +59,11 @@ pub fn judge(task: &Task, found: &MachineFacts) -> NeedsJudgment {
             InputFound::Readable => {}
             InputFound::Missing => {
                 let reason = format!("the input `{path}` does not exist");
-                judged.lacks(Code::FileNotFound, "input_missing", reason);
+                judged.lacks(FailureCode::FileNotFound, "input_missing", reason);
             }
             InputFound::Unreadable(why) => {
                 let reason = format!("the input `{path}` cannot be read: {why}");
-                judged.lacks(Code::PermissionDenied, "input_unreadable", reason);
+                judged.lacks(FailureCode::PermissionDenied, "input_unreadable", reason);
             }
         }
     }
@@ -72,7 +72,7 @@ pub fn judge(task: &Task, found: &MachineFacts) -> NeedsJudgment {
 
 impl NeedsJudgment {
     /// The first of several counts.
-    fn lacks(&mut self, code: Code, rule: &'static str, reason: String) {
+    fn lacks(&mut self, code: FailureCode, rule: &'static str, reason: String) {
         self.unmet.get_or_insert(Unmet { code, rule, reason });
     }
 
@@ -82,7 +82,7 @@ impl NeedsJudgment {
         if found.is_mapped {
             self.warnings.push(format!("{told}; its paths are mapped, so it runs here"));
         } else {
-            self.lacks(Code::AgentNotFound, "os", told);
+            self.lacks(FailureCode::AgentNotFound, "os", told);
         }
     }
 
@@ -93,7 +93,7 @@ impl NeedsJudgment {
                 .push(format!("the shell `{asked}` of the TASK is of another machine; `sh` is used"));
         } else if !found.has_shell {
             let reason = format!("the shell `{asked}` of task.environment.shell is not installed");
-            self.lacks(Code::AgentNotFound, "shell", reason);
+            self.lacks(FailureCode::AgentNotFound, "shell", reason);
         }
     }
 
@@ -106,7 +106,7 @@ impl NeedsJudgment {
             None => "it is not known which one is checked out".to_owned(),
         };
         let reason = format!("task.environment.git_branch is `{asked}`, and {is}");
-        self.lacks(Code::DependencyFailed, "git_branch", reason);
+        self.lacks(FailureCode::DependencyFailed, "git_branch", reason);
     }
 }
 

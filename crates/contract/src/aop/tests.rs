@@ -298,9 +298,13 @@ fn every_message_has_a_schema_and_every_code_a_meaning() {
         let held = schema["$defs"].as_object().unwrap().values().all(Value::is_object);
         assert!(held, "{}", shape.name);
     }
-    assert_eq!(Code::ALL.len(), 18);
-    assert!(Code::ALL.iter().all(|code| Code::read(code.as_str()) == *code && !code.meaning().is_empty()));
-    assert_eq!(Code::read("E_MODEL_CAPABILITY_MISMATCH"), Code::Unknown);
+    assert_eq!(FailureCode::ALL.len(), 18);
+    assert!(
+        FailureCode::ALL
+            .iter()
+            .all(|code| FailureCode::read(code.as_str()) == *code && !code.meaning().is_empty())
+    );
+    assert_eq!(FailureCode::read("E_MODEL_CAPABILITY_MISMATCH"), FailureCode::Unknown);
 }
 
 /// The vectors this crate carries, by name, that are valid.

@@ -7,6 +7,7 @@ mod operator;
 use serde_json::{Map, Value, json};
 
 use crate::aocl::Bundle;
+use crate::domain::failure_code::FailureCode;
 use crate::validate::{Kind, could_not_work, validate};
 use crate::{aee, aop};
 use given::OwnedOptions;
@@ -51,7 +52,7 @@ fn detection(question: &Value) -> Value {
     json!({
         "version": found.version.as_str(),
         "fallback": found.fallback.is_some(),
-        "code": found.code.map(aop::Code::as_str),
+        "code": found.code.map(FailureCode::as_str),
     })
 }
 

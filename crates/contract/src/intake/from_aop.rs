@@ -4,10 +4,11 @@ use serde_json::Value;
 
 use super::one_task::{self, Submitted};
 use super::{Executors, Intake, PathMapping, Reading, Refused, checks, placed, session};
+use crate::aop::effective;
 use crate::aop::task::{AlternativeModel, Network, Provider, RollbackSnapshot, SnapshotStrategy, Task};
-use crate::aop::{Code, effective};
 use crate::domain::confinement::{NetworkUse, SandboxMode};
 use crate::domain::executor::ExecutorName;
+use crate::domain::failure_code::FailureCode;
 use crate::domain::limits;
 use crate::domain::network::HostRule;
 use crate::domain::plan::policy::{HeartbeatPolicy, TaskPolicy};
@@ -46,7 +47,7 @@ pub(super) fn read_all(
         let mut findings = Findings::default();
         let most = limits::SESSION_TASKS_MAX;
         findings.push("$", "max_items", format!("has {} TASKs; the limit is {most}", values.len()));
-        return Err(Refused::aop(Some(Code::ContextOverflow), findings));
+        return Err(Refused::aop(Some(FailureCode::ContextOverflow), findings));
     }
     let mut submitted = Vec::new();
     for (index, value) in values.iter().enumerate() {
@@ -79,7 +80,7 @@ pub(super) fn intake(
     }
     if !findings.is_empty() {
         let is_unknown = findings.has_rule("agent_not_found");
-        let code = if is_unknown { Code::AgentNotFound } else { Code::SchemaValidation };
+        let code = if is_unknown { FailureCode::AgentNotFound } else { FailureCode::SchemaValidation };
         return Err(Refused::aop(Some(code), findings));
     }
     let first = submitted.first().expect("BUG: a document has at least one TASK");

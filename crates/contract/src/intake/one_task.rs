@@ -5,8 +5,9 @@ use serde_json::Value;
 use super::{Executors, PathMapping, Reading, Refused, bounds, map};
 use crate::aop::kept::{self, TaskDefaults};
 use crate::aop::task::{Capabilities, Task};
-use crate::aop::{self, Code, Fallback, header};
+use crate::aop::{self, Fallback, header};
 use crate::digest;
+use crate::domain::failure_code::FailureCode;
 use crate::domain::run::RunWarning;
 use crate::finding::{Finding, Findings};
 use crate::verdict::Verdict;
@@ -60,11 +61,11 @@ fn fall_back(
     executors: &Executors,
     reading: &Reading,
 ) -> Result<Submitted, Refused> {
-    let code = Code::read(&verdict.code);
+    let code = FailureCode::read(&verdict.code);
     let findings = &verdict.details.findings;
     let refuse = |findings: Findings| Refused::aop(Some(code), findings);
     let is_v2 = value["aop_version"].as_str().is_some_and(header::is_v2);
-    let can_fall = code == Code::SchemaValidation && is_v2 && !executors.aop.refuses_fallback;
+    let can_fall = code == FailureCode::SchemaValidation && is_v2 && !executors.aop.refuses_fallback;
     let fallback = Fallback::from_refusal(bytes, value, verdict);
     let Some(prompt) = fallback.prompt.clone().filter(|_| can_fall) else {
         return Err(refuse(findings.iter().cloned().collect()));
@@ -123,5 +124,5 @@ fn refuse_foreign(value: &Value) -> Result<(), Refused> {
         );
         findings.push(place, "foreign_path", message);
     }
-    if findings.is_empty() { Ok(()) } else { Err(Refused::aop(Some(Code::FileNotFound), findings)) }
+    if findings.is_empty() { Ok(()) } else { Err(Refused::aop(Some(FailureCode::FileNotFound), findings)) }
 }

@@ -6,7 +6,8 @@ use super::one_task::{Submitted, ids};
 use super::{Executors, Intake, Reading, Refused, from_aop};
 use crate::aop::kept::MODEL_UNKNOWN;
 use crate::aop::task::{Capabilities, Provider, Role, Session, Target};
-use crate::aop::{Code, limits, v1};
+use crate::aop::{limits, v1};
+use crate::domain::failure_code::FailureCode;
 use crate::domain::run::RunWarning;
 use crate::finding::Findings;
 use crate::plan::read;
@@ -26,7 +27,7 @@ pub(super) fn read(
     if text.len() > limits::TASK_BYTES_MAX {
         let message = format!("has {} bytes; the limit is {}", text.len(), limits::TASK_BYTES_MAX);
         findings.push("$", "max_bytes", message);
-        return Err(Refused::aop(Some(Code::ContextOverflow), findings));
+        return Err(Refused::aop(Some(FailureCode::ContextOverflow), findings));
     }
     let mut warnings = Vec::new();
     if !is_v1 {
@@ -108,7 +109,7 @@ fn nobody() -> Refused {
                    `executor` under [aop] in the user's configuration";
     let mut findings = Findings::default();
     findings.push("$", "agent_not_found", message);
-    Refused::aop(Some(Code::AgentNotFound), findings)
+    Refused::aop(Some(FailureCode::AgentNotFound), findings)
 }
 
 /// What the first line with one of these labels says, such as `**TO:** Emma (Codex)`.

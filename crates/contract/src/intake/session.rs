@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::one_task::Submitted;
 use super::{Refused, from_aop};
+use crate::aop::effective;
 use crate::aop::task::WorkflowPattern;
-use crate::aop::{Code, effective};
+use crate::domain::failure_code::FailureCode;
 use crate::domain::limits;
 use crate::domain::plan::Plan;
 use crate::finding::Findings;
@@ -23,7 +24,7 @@ pub(super) fn arrange(submitted: &[Submitted], plan: &mut Plan) -> Result<(), Re
     if pattern == Some(WorkflowPattern::Single) && submitted.len() > 1 {
         let message = format!("a SINGLE session has one TASK; this document has {}", submitted.len());
         findings.push(places.of(1, ""), "pattern", message);
-        return Err(Refused::aop(Some(Code::SchemaValidation), findings));
+        return Err(Refused::aop(Some(FailureCode::SchemaValidation), findings));
     }
     let index: BTreeMap<&str, usize> =
         submitted.iter().enumerate().map(|(i, one)| (one.task.task.task_id.as_str(), i)).collect();
@@ -37,7 +38,7 @@ pub(super) fn arrange(submitted: &[Submitted], plan: &mut Plan) -> Result<(), Re
         plan.tasks[i].depends_on = needs.into_iter().map(|need| plan.tasks[need].id.clone()).collect();
     }
     if !findings.is_empty() {
-        return Err(Refused::aop(Some(Code::DependencyFailed), findings));
+        return Err(Refused::aop(Some(FailureCode::DependencyFailed), findings));
     }
     delegation(submitted, &index, &places)?;
     order::check(plan, &mut findings);
@@ -50,7 +51,7 @@ pub(super) fn arrange(submitted: &[Submitted], plan: &mut Plan) -> Result<(), Re
         });
     let cycles: Findings = cycles.collect();
     if !cycles.is_empty() {
-        return Err(Refused::aop(Some(Code::SchemaValidation), cycles));
+        return Err(Refused::aop(Some(FailureCode::SchemaValidation), cycles));
     }
     plan.max_parallel = if submitted.len() == 1 { 1 } else { limits::PARALLEL_DEFAULT };
     Ok(())
@@ -95,7 +96,11 @@ fn refuse_strangers(submitted: &[Submitted], places: &TaskLocations) -> Result<(
             findings.push(places.of(i, ".task.environment.workspace_root"), "workspace", message);
         }
     }
-    if findings.is_empty() { Ok(()) } else { Err(Refused::aop(Some(Code::SchemaValidation), findings)) }
+    if findings.is_empty() {
+        Ok(())
+    } else {
+        Err(Refused::aop(Some(FailureCode::SchemaValidation), findings))
+    }
 }
 
 /// What the pattern puts before TASK number `i` of `count`.
@@ -156,17 +161,17 @@ fn delegation(
             let message =
                 format!("E_PERMISSION_DENIED: `{name}` does not set constraints.delegation_allowed");
             findings.push(at, "delegation", message);
-            return Err(Refused::aop(Some(Code::PermissionDenied), findings));
+            return Err(Refused::aop(Some(FailureCode::PermissionDenied), findings));
         }
         let Some(depth) = depth(submitted, index, i) else {
             findings.push(at, "cycle", "the TASK is its own ancestor");
-            return Err(Refused::aop(Some(Code::SchemaValidation), findings));
+            return Err(Refused::aop(Some(FailureCode::SchemaValidation), findings));
         };
         if depth > limits::DELEGATION_DEPTH_MAX {
             let most = limits::DELEGATION_DEPTH_MAX;
             let message = format!("E_MAX_DEPTH_EXCEEDED: this TASK is at depth {depth}; the limit is {most}");
             findings.push(at, "depth", message);
-            return Err(Refused::aop(Some(Code::MaxDepthExceeded), findings));
+            return Err(Refused::aop(Some(FailureCode::MaxDepthExceeded), findings));
         }
     }
     Ok(())

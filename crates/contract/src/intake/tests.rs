@@ -222,7 +222,7 @@ fn a_task_that_breaks_the_form_of_a_message_is_refused_at_its_place() {
         (with("unknown", json!(1)), "$.unknown"),
     ] {
         let refused = read(task.to_string().as_bytes(), &strict).unwrap_err();
-        assert_eq!(refused.code, Some(Code::SchemaValidation));
+        assert_eq!(refused.code, Some(FailureCode::SchemaValidation));
         let found = refused.findings.sorted();
         assert!(found.iter().any(|finding| finding.path == place), "{place}: {found:?}");
     }
@@ -252,7 +252,7 @@ fn a_task_with_a_limit_that_cannot_be_read_is_refused_at_its_place() {
     task["task"]["mood"] = json!("bright");
     task["guard_rails"]["timeout_seconds"] = json!("soon");
     let refused = read(task.to_string().as_bytes(), &executors()).unwrap_err();
-    assert_eq!(refused.code, Some(Code::SchemaValidation));
+    assert_eq!(refused.code, Some(FailureCode::SchemaValidation));
     assert_eq!(refused.findings.sorted()[0].path, "$.guard_rails.timeout_seconds");
 }
 
@@ -270,10 +270,10 @@ fn hard_limits_refuse_a_task_and_soft_ones_warn() {
     let code = |task: &Value| read(task.to_string().as_bytes(), &executors()).map_err(|refused| refused.code);
     let mut task = aop();
     task["task"]["inputs"] = json!(vec![json!({"type": "TEXT", "content": "x"}); 101]);
-    assert_eq!(code(&task).unwrap_err(), Some(Code::ContextOverflow));
+    assert_eq!(code(&task).unwrap_err(), Some(FailureCode::ContextOverflow));
     let mut task = aop();
     task["extensions"] = json!({"x_padding": "x".repeat(200 * 1024)});
-    assert_eq!(code(&task).unwrap_err(), Some(Code::ContextOverflow));
+    assert_eq!(code(&task).unwrap_err(), Some(FailureCode::ContextOverflow));
     let mut task = aop();
     task["task"]["objective"] = json!("x ".repeat(20_001));
     let warnings = code(&task).unwrap().warnings;
@@ -295,7 +295,7 @@ fn a_path_of_windows_has_to_be_mapped() {
         read_as(task.to_string().as_bytes(), &executors(), &Reading { map, ..Reading::default() })
     };
     let refused = read(&[]).unwrap_err();
-    assert_eq!((refused.code, refused.findings.iter().count()), (Some(Code::FileNotFound), 2));
+    assert_eq!((refused.code, refused.findings.iter().count()), (Some(FailureCode::FileNotFound), 2));
     let message = refused.findings.sorted()[1].to_string();
     assert!(
         message.contains("$.task.environment.workspace_root: `C:/workspace/project-x` is a Windows path")
@@ -308,7 +308,7 @@ fn a_path_of_windows_has_to_be_mapped() {
     assert_eq!(codes, ["NO_EFFECT"]);
 }
 
-fn read_prompt(text: &str, aop: AopSettings, executor: Option<&str>) -> Result<Intake, Option<Code>> {
+fn read_prompt(text: &str, aop: AopSettings, executor: Option<&str>) -> Result<Intake, Option<FailureCode>> {
     let name = Some("task.md".to_owned());
     let reading = Reading { name, executor: executor.map(str::to_owned), ..Reading::default() };
     read_as(text.as_bytes(), &Executors { aop, ..executors() }, &reading).map_err(|refused| refused.code)
@@ -322,12 +322,12 @@ fn a_prompt_names_its_executor_or_the_caller_or_the_configuration_does() {
     };
     let v1 = "# ORCHESTRATION_TASK\n\n**TO:** Ada (Emma)\n**FROM:** Forge (Gemini)\n\nTidy.";
     assert_eq!(command(v1, None, None).as_deref(), Ok("emma-agent"));
-    assert_eq!(command(v1, None, Some("nobody")), Err(Some(Code::AgentNotFound)));
+    assert_eq!(command(v1, None, Some("nobody")), Err(Some(FailureCode::AgentNotFound)));
     assert_eq!(command("Tidy.", None, Some("Emma")).as_deref(), Ok("emma-agent"));
     assert_eq!(command("Tidy.", Some("emma"), None).as_deref(), Ok("emma-agent"));
-    assert_eq!(command("Tidy.", None, None), Err(Some(Code::AgentNotFound)));
+    assert_eq!(command("Tidy.", None, None), Err(Some(FailureCode::AgentNotFound)));
     assert_eq!(command("Task: tidy\nAgent: Zoe", Some("emma"), None).as_deref(), Ok("emma-agent"));
-    assert_eq!(command("Task: tidy\nAgent: Zoe", None, None), Err(Some(Code::AgentNotFound)));
+    assert_eq!(command("Task: tidy\nAgent: Zoe", None, None), Err(Some(FailureCode::AgentNotFound)));
 }
 
 #[test]

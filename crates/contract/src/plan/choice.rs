@@ -1,10 +1,10 @@
 //! What follows a failed attempt: the same again, the next alternative, or nothing.
 
-use crate::aop::Code;
 use crate::aop::effective::model::{is_critical, is_triggered};
 use crate::domain::attempt::{Attempt, AttemptOutcome, AttemptState};
 use crate::domain::crew::budget::{Amount, Delegated};
 use crate::domain::executor::ExecutorName;
+use crate::domain::failure_code::FailureCode;
 use crate::domain::limits::LIMITED_ATTEMPTS_MAX;
 use crate::domain::money::MicroUsd;
 use crate::domain::plan::policy::FallbackTrigger;
@@ -71,11 +71,14 @@ impl GivenUp {
     pub fn reason(&self) -> Option<Reason> {
         match self {
             GivenUp::Spent => None,
-            GivenUp::Exhausted => {
-                Some(Reason::coded(Code::AllModelsExhausted, "no alternative is left for this failure"))
-            }
+            GivenUp::Exhausted => Some(Reason::coded(
+                FailureCode::AllModelsExhausted,
+                "no alternative is left for this failure",
+            )),
             GivenUp::Critical => Some(Reason::new("aborted at the first critical error")),
-            GivenUp::OverBudget(overspent) => Some(Reason::coded(Code::CostLimitExceeded, overspent.told())),
+            GivenUp::OverBudget(overspent) => {
+                Some(Reason::coded(FailureCode::CostLimitExceeded, overspent.told()))
+            }
         }
     }
 }
@@ -201,7 +204,7 @@ impl TaskStanding {
     }
 
     fn decide(&mut self, spec: &PlanTask, outcome: &AttemptOutcome) -> Choice {
-        let code = outcome.code.as_deref().map_or(Code::Unknown, Code::read);
+        let code = outcome.code.as_deref().map_or(FailureCode::Unknown, FailureCode::read);
         let is_limited = outcome.limited.is_some() && self.parkings < LIMITED_ATTEMPTS_MAX;
         if is_limited {
             self.parkings = self.parkings.saturating_add(1);
@@ -210,7 +213,8 @@ impl TaskStanding {
         }
         let is_fatal = spec.policy.aborts_on_critical && is_critical(code) && !is_limited;
         // A model that would only cost too much again, or is limited anyway, is not worth its retries.
-        let has_retries = self.failures <= spec.retries && code != Code::CostLimitExceeded && !is_fatal;
+        let has_retries =
+            self.failures <= spec.retries && code != FailureCode::CostLimitExceeded && !is_fatal;
         let are_spent = !has_retries || is_limited;
         let next = self.alternatives_left(spec).find(|&(_, trigger)| {
             let is_quick = matches!(trigger, FallbackTrigger::FirstError | FallbackTrigger::CriticalError);

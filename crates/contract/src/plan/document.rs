@@ -5,7 +5,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::read;
-use crate::aop::{Code, v1};
+use crate::aop::v1;
+use crate::domain::failure_code::FailureCode;
 use crate::domain::limits;
 use crate::domain::run::DocumentKind;
 use crate::finding::Findings;
@@ -35,7 +36,7 @@ impl PlanDocument {
 #[derive(Debug, Clone, PartialEq)]
 pub struct DocumentError {
     pub findings: Findings,
-    pub code: Option<Code>,
+    pub code: Option<FailureCode>,
 }
 
 /// Reads bytes as JSON, TOML or a prompt, within a size limit. The kind is detected from the content; the name of the
@@ -49,7 +50,7 @@ pub fn read(bytes: &[u8], name: Option<&str>) -> Result<PlanDocument, DocumentEr
     let is_text = names_text(name);
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let malformed = strict::invalid_utf8(bytes, error.valid_up_to());
-        DocumentError { findings: place(&malformed), code: is_text.then_some(Code::ParseFailure) }
+        DocumentError { findings: place(&malformed), code: is_text.then_some(FailureCode::ParseFailure) }
     })?;
     let parsed = if text.trim_start().starts_with(['{', '[']) && !looks_like_toml_table(text) {
         strict::parse(bytes)
@@ -68,7 +69,7 @@ pub fn read(bytes: &[u8], name: Option<&str>) -> Result<PlanDocument, DocumentEr
             if (is_text && !opens_like_a_plan(text)) || (is_v1 && may_be_prompt(text, name)) {
                 return prompt(text);
             }
-            let code = text.contains("\"aop_version\"").then_some(Code::ParseFailure);
+            let code = text.contains("\"aop_version\"").then_some(FailureCode::ParseFailure);
             Err(DocumentError { findings: place(&malformed), code })
         }
     }
@@ -105,7 +106,7 @@ fn prompt(text: &str) -> Result<PlanDocument, DocumentError> {
     let text = text.trim_start_matches('\u{feff}');
     if text.trim().is_empty() {
         let findings = fault("empty", "is empty; a prompt says what to do".to_owned());
-        return Err(DocumentError { findings, code: Some(Code::ParseFailure) });
+        return Err(DocumentError { findings, code: Some(FailureCode::ParseFailure) });
     }
     Ok(PlanDocument::Prompt { text: text.to_owned(), is_v1: v1::is_v1(text) })
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::choice::standing;
-use crate::aop::Code;
 use crate::domain::attempt::Attempt;
+use crate::domain::failure_code::FailureCode;
 use crate::domain::plan::PlanTask;
 use crate::domain::priority::Priority;
 
@@ -58,7 +58,7 @@ pub fn upgrade<'u>(
     let model = configured.ok_or(NotUpgraded::NotConfigured)?;
     let is_unavailable = |attempt: &Attempt| {
         let code = attempt.outcome.as_ref().and_then(|outcome| outcome.code.as_deref());
-        attempt.begun.model.as_deref() == Some(model) && code == Some(Code::ModelUnavailable.as_str())
+        attempt.begun.model.as_deref() == Some(model) && code == Some(FailureCode::ModelUnavailable.as_str())
     };
     if attempts.iter().any(is_unavailable) {
         return Err(NotUpgraded::Unavailable(model.to_owned()));

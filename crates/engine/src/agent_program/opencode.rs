@@ -1,7 +1,7 @@
 //! OpenCode.
 
-use contract::aop::Code;
 use contract::aop::task::Provider;
+use contract::domain::failure_code::FailureCode;
 use serde_json::Value;
 
 use super::{AgentProgram, Effort, HeadlessCall, option, text, tool, unless, without};
@@ -99,7 +99,7 @@ impl OpenCodeStream {
                 talk.end = None;
                 if self.broken > BROKEN_STEPS_MAX {
                     let words = format!("the model's answer broke off {} times", self.broken);
-                    talk.given_up.get_or_insert((Code::ModelUnavailable, words));
+                    talk.given_up.get_or_insert((FailureCode::ModelUnavailable, words));
                 }
             }
             _ => talk.end = None,

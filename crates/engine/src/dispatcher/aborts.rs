@@ -1,6 +1,6 @@
 //! Tasks with `on_failure: ABORT_SESSION`: after their failure no other task starts, and those that run are canceled.
 
-use contract::aop::Code;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::plan::policy::OnFailure;
 use contract::domain::reason::Reason;
 use contract::domain::status::Status;
@@ -20,7 +20,7 @@ pub(super) fn aborting(tasks: &TaskSet) -> Vec<usize> {
 
 /// Why a task ends with the one that failed. A TASK ends with the code that AOP has for it.
 pub(super) fn aborted_by(work: &TaskWork, reason: &str) -> Reason {
-    let code = work.asked().map(|_| Code::DependencyFailed.into());
+    let code = work.asked().map(|_| FailureCode::DependencyFailed.into());
     Reason { code, ..Reason::new(format!("aborted: {reason}")) }
 }
 
@@ -54,7 +54,7 @@ impl Dispatcher<'_> {
         let ended_at = work.attempts.last().and_then(|last| last.ended_at);
         let at = ended_at.unwrap_or_else(|| engine.cx.now().at);
         // Only TASKs belong to sessions.
-        let reason = Reason::coded(Code::DependencyFailed, format!("aborted: {reason}"));
+        let reason = Reason::coded(FailureCode::DependencyFailed, format!("aborted: {reason}"));
         let ended = engine.patiently(|engine| {
             abort::end_others(engine.cx, &engine.caller, &engine.run, (at, reason.clone()))
         })?;

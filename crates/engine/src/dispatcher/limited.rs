@@ -1,8 +1,8 @@
 //! Provider limits: an alternative takes over, or the task waits until the reset time.
 
-use contract::aop::Code;
 use contract::aop::effective::model::{is_chosen, is_triggered};
 use contract::domain::attempt::{Limited, NewAttempt};
+use contract::domain::failure_code::FailureCode;
 use contract::domain::limit_window::resource;
 use contract::domain::reason::Reason;
 use ops::Result;
@@ -29,7 +29,8 @@ pub(super) fn available(engine: &mut EngineRun<'_>, work: &TaskWork) -> Result<A
     let spec = work.spec();
     let later = first.alternative.and_then(|index| usize::try_from(index).ok()).map_or(0, |index| index + 1);
     let others = spec.alternatives.iter().enumerate().skip(later);
-    let triggered = others.filter(|(_, other)| is_triggered(other.trigger, Code::ModelUnavailable, true));
+    let triggered =
+        others.filter(|(_, other)| is_triggered(other.trigger, FailureCode::ModelUnavailable, true));
     let others: Vec<usize> = triggered.map(|(index, _)| index).collect();
     for index in others {
         let other = alternative(
@@ -63,7 +64,7 @@ impl Dispatcher<'_> {
         let mark = self.engine.pipeline.mark();
         if conflict.exceeds(longest, &now) {
             self.tasks[task].clear_wait();
-            let reason = Reason::coded(Code::ModelUnavailable, conflict.window.given_up(longest));
+            let reason = Reason::coded(FailureCode::ModelUnavailable, conflict.window.given_up(longest));
             return self.refuse(task, reason, mark);
         }
         if conflict.since.is_none() {

@@ -1,8 +1,8 @@
 //! Which executor and model the next attempt of a task uses.
 
-use contract::aop::Code;
 use contract::domain::attempt::{Attempt, Dispatch, SessionTotal};
 use contract::domain::executor::ExecutorName;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::plan::{Alternative, PlanTask};
 use contract::domain::priority::Priority;
 use contract::plan::choice::{Choice, Overspent, TaskStanding, standing};
@@ -165,7 +165,7 @@ pub(super) fn session_total<'w>(work: &'w TaskWork, session: &str) -> Option<&'w
 /// The conversation of an attempt, unless it is too long to go on.
 fn conversation(last: &Attempt) -> Option<String> {
     match &last.outcome {
-        Some(outcome) if outcome.code.as_deref() == Some(Code::ContextOverflow.as_str()) => None,
+        Some(outcome) if outcome.code.as_deref() == Some(FailureCode::ContextOverflow.as_str()) => None,
         Some(outcome) => outcome.agent_session.clone(),
         None => last.begun.agent_session.clone(),
     }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use contract::aop::Code;
 use contract::domain::crew::budget::BudgetFault;
 use contract::domain::crew::lock::{HeldLock, place};
 use contract::domain::crew::reference_of;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::limits;
 use contract::domain::priority::Priority;
 use contract::domain::process::Remains;
@@ -123,7 +123,7 @@ pub(crate) fn look_at_holder(settings: &Settings, obstacle: &mut Obstacle) {
 /// Why a task did not begin, with the code of AOP if it has one for that, or else of the operator contract.
 pub(super) fn refusal(run: &Run, work: &TaskWork, hindrance: &Obstacle) -> Reason {
     if let Obstacle::Budget { fault: fault @ BudgetFault::Exhausted { .. }, .. } = hindrance {
-        return Reason::coded(Code::CostLimitExceeded, fault.to_string());
+        return Reason::coded(FailureCode::CostLimitExceeded, fault.to_string());
     }
     let error = hindrance.refusal(run, &reference_of(work.part().number));
     Reason::coded(error.code, error.message)

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use contract::aop::Code;
 use contract::aop::event::{Body, Event, EventKind};
 use contract::aop::response::Response;
 use contract::aop::task::{
@@ -11,6 +10,7 @@ use contract::aop::task::{
 };
 use contract::aop::{self, AopLine as Message, effective, v1};
 use contract::domain::attempt::{Dispatch, Limited};
+use contract::domain::failure_code::FailureCode;
 use contract::domain::limits;
 use contract::domain::priority::Priority;
 use contract::domain::reason::{Warning, WarningCode};
@@ -274,13 +274,13 @@ impl AopReader {
     }
 
     fn malformed(&mut self, message: String) {
-        self.fault.get_or_insert(ExecutorClaim::Failure { code: Code::MalformedResponse, message });
+        self.fault.get_or_insert(ExecutorClaim::Failure { code: FailureCode::MalformedResponse, message });
     }
 
     /// The limit that a RESPONSE reports with its end. Without an end the TASK's own retries decide.
     fn limited(&self, claim: &ExecutorClaim, ended: &ChildEnd) -> Option<Limited> {
         let ExecutorClaim::Failure { code, message } = claim else { return None };
-        if *code != Code::ModelUnavailable {
+        if *code != FailureCode::ModelUnavailable {
             return None;
         }
         let response = self.response.as_ref()?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use contract::aop::Code;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::network::{Verdict, Visit};
 use contract::domain::time::{Timestamp, human_duration};
 use contract::secrets::Hidden;
@@ -157,9 +157,10 @@ pub(crate) fn with_denial(claim: ExecutorClaim, ended: &ChildEnd) -> ExecutorCla
         (claim, _) => claim,
     };
     match (claim, &ended.denied) {
-        (ExecutorClaim::Failure { code: Code::ProcessCrash | Code::Unknown, message }, Some(denied)) => {
-            failure("E_PERMISSION_DENIED", format!("{message}; {denied}"))
-        }
+        (
+            ExecutorClaim::Failure { code: FailureCode::ProcessCrash | FailureCode::Unknown, message },
+            Some(denied),
+        ) => failure("E_PERMISSION_DENIED", format!("{message}; {denied}")),
         (claim, _) => claim,
     }
 }

@@ -1,8 +1,8 @@
 //! What an agent program has said so far, whatever its stream looks like.
 
-use contract::aop::Code;
 use contract::aop::limits::ACTIONS_SOFT;
 use contract::domain::attempt::Limited;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::limits::{AGENT_SESSION_BYTES_MAX, REPORTED_TOKENS_MAX};
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ pub(crate) struct Talk {
     /// The newest trouble with the model, unless it answered since.
     pub(crate) trouble: Option<Trouble>,
     /// The error that makes success impossible.
-    pub(crate) given_up: Option<(Code, String)>,
+    pub(crate) given_up: Option<(FailureCode, String)>,
     /// What the user has to know about the call.
     pub(crate) warnings: Vec<String>,
     pub(crate) actions: Vec<String>,
@@ -100,7 +100,7 @@ impl Talk {
     /// Gives up where the same call is made over and over, and the workspace stays as it was.
     pub(crate) fn heed_repeats(&mut self, digest: Option<String>) {
         if let Some(told) = self.repeats.seen(digest) {
-            self.given_up.get_or_insert((Code::Unknown, told));
+            self.given_up.get_or_insert((FailureCode::Unknown, told));
         }
     }
 

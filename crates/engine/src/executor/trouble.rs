@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use contract::aop::Code;
 use contract::domain::attempt::Limited;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::limits::LIMIT_RESET_MAX;
 use contract::domain::time::{Timestamp, parse_duration};
 
@@ -142,17 +142,17 @@ impl Trouble {
     }
 
     /// The error code, and what happened.
-    pub(crate) fn told(&self) -> (Code, String) {
+    pub(crate) fn told(&self) -> (FailureCode, String) {
         let words = &self.words;
         match self.reason() {
             TroubleKind::Authentication => {
-                (Code::ModelUnavailable, format!("authentication failed: {words}"))
+                (FailureCode::ModelUnavailable, format!("authentication failed: {words}"))
             }
-            TroubleKind::RateLimit => (Code::ModelUnavailable, format!("rate limit: {words}")),
-            TroubleKind::Unavailable => (Code::ModelUnavailable, words.clone()),
-            TroubleKind::Overflow => (Code::ContextOverflow, words.clone()),
-            TroubleKind::Cost => (Code::CostLimitExceeded, words.clone()),
-            TroubleKind::Other => (Code::Unknown, words.clone()),
+            TroubleKind::RateLimit => (FailureCode::ModelUnavailable, format!("rate limit: {words}")),
+            TroubleKind::Unavailable => (FailureCode::ModelUnavailable, words.clone()),
+            TroubleKind::Overflow => (FailureCode::ContextOverflow, words.clone()),
+            TroubleKind::Cost => (FailureCode::CostLimitExceeded, words.clone()),
+            TroubleKind::Other => (FailureCode::Unknown, words.clone()),
         }
     }
 

@@ -1,8 +1,8 @@
 //! Sessions that a failed TASK aborted: its other runs are canceled, and no further TASK is taken.
 
-use contract::aop::Code;
 use contract::domain::attempt::has_failed;
 use contract::domain::code::ErrorCode;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::limits;
 use contract::domain::reason::Reason;
 use contract::domain::run::{Run, RunId};
@@ -62,7 +62,7 @@ pub(crate) fn refuse_aborted(tx: &Tx<'_>, session_id: &str) -> Result<()> {
     let Some(task) = aborted_by(tx, session_id)? else { return Ok(()) };
     let message =
         format!("the session {session_id} was aborted: `{task}` failed, and its on_failure is ABORT_SESSION");
-    Err(Error::aop(ErrorCode::WrongState, Code::DependencyFailed, &message)
+    Err(Error::aop(ErrorCode::WrongState, FailureCode::DependencyFailed, &message)
         .hint("`writ run --reopen` submits TASKs to it anyway"))
 }
 

@@ -1,9 +1,9 @@
 //! Writes down a rollback: the change of the attempt, and the AOP event with a result for each path.
 
-use contract::aop::Code;
 use contract::aop::event::{Body, RollbackInitiated, RolledBack};
 use contract::domain::attempt::AttemptId;
 use contract::domain::change::Change;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::rollback::{FileResult, FileStatus, Rollback, Stage};
 use contract::domain::task::Task;
 use serde_json::json;
@@ -52,7 +52,7 @@ pub(crate) fn record(
         "direction": rollback.direction,
         "counts": rollback.counts,
         "not_listed": more,
-        "code": rollback.counts.is_partial().then(|| Code::RollbackFailed.as_str()),
+        "code": rollback.counts.is_partial().then(|| FailureCode::RollbackFailed.as_str()),
     });
     aop_event::say(work, task, AopEvent { body, told: rollback.told(), more })
 }

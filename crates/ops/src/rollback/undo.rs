@@ -1,7 +1,7 @@
 //! Rolls a task back, or reapplies what was taken back.
 
-use contract::aop::Code;
 use contract::domain::code::ErrorCode;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::rollback::{Direction, FileResult, Rollback, RollbackCounts, Stage, Trigger};
 use contract::domain::run::{Owner, RunId};
 use contract::domain::scope::Scope;
@@ -179,7 +179,7 @@ fn end(work: &mut EventWriter<'_, '_>, subject: &RollbackSubject, files: &[FileR
         direction: rollback.direction,
         attempts: subject.covered.attempts.clone(),
         counts: rollback.counts,
-        code: rollback.counts.is_partial().then(|| Code::RollbackFailed.as_str().to_owned()),
+        code: rollback.counts.is_partial().then(|| FailureCode::RollbackFailed.as_str().to_owned()),
         files,
         files_not_listed,
         keeps_commits: subject.keeps_commits(),

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use contract::aop::{Code, effective};
+use contract::aop::effective;
 use contract::domain::code::ErrorCode;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::limits;
 use contract::domain::plan::Budget;
 use contract::domain::status::Status;
@@ -63,7 +64,7 @@ pub(super) fn depth(cx: &mut Context, intake: &Intake, started_at: u32) -> Resul
         // A run that is too deep as a whole is refused by its identity layer.
         if depth > limits::DELEGATION_DEPTH_MAX && started_at <= limits::DELEGATION_DEPTH_MAX {
             let why = format!("the TASK is at depth {depth}; the limit is {}", limits::DELEGATION_DEPTH_MAX);
-            return Err(refusal(Code::MaxDepthExceeded, &place(index, tasks.len()), &why));
+            return Err(refusal(FailureCode::MaxDepthExceeded, &place(index, tasks.len()), &why));
         }
     }
     Ok(deepest)
@@ -74,18 +75,18 @@ fn below(
     earlier: &BTreeMap<String, Earlier>,
     parent: &str,
     session: &str,
-) -> std::result::Result<u32, (Code, String)> {
+) -> std::result::Result<u32, (FailureCode, String)> {
     let Some(found) = earlier.get(parent) else {
         let why =
             format!("no TASK `{parent}` is in this document or in an earlier run of the session {session}");
-        return Err((Code::DependencyFailed, why));
+        return Err((FailureCode::DependencyFailed, why));
     };
     if !found.may_delegate {
         let why = format!("`{parent}` does not set constraints.delegation_allowed");
-        return Err((Code::PermissionDenied, why));
+        return Err((FailureCode::PermissionDenied, why));
     }
     if matches!(found.status, Status::Failed | Status::Canceled) {
-        return Err((Code::DependencyFailed, format!("`{parent}` is {}", found.status)));
+        return Err((FailureCode::DependencyFailed, format!("`{parent}` is {}", found.status)));
     }
     let (mut depth, mut at) = (found.depth + 1, found);
     while let Some(up) = at.parent.as_ref().and_then(|name| earlier.get(name)) {
@@ -96,7 +97,7 @@ fn below(
     }
     if depth > limits::DELEGATION_DEPTH_MAX {
         let most = limits::DELEGATION_DEPTH_MAX;
-        return Err((Code::MaxDepthExceeded, format!("a child of `{parent}` is deeper than {most}")));
+        return Err((FailureCode::MaxDepthExceeded, format!("a child of `{parent}` is deeper than {most}")));
     }
     Ok(depth)
 }
@@ -133,7 +134,7 @@ pub(super) fn inside(cx: &mut Context, parent: &TaskId) -> Result<()> {
         let name = &message.task.task_id;
         let why =
             format!("the TASK `{name}` does not set constraints.delegation_allowed, so it starts no runs");
-        return Err(Error::aop(ErrorCode::Denied, Code::PermissionDenied, &why));
+        return Err(Error::aop(ErrorCode::Denied, FailureCode::PermissionDenied, &why));
     }
     Ok(())
 }
@@ -148,7 +149,7 @@ fn place(index: usize, count: usize) -> String {
     if count > 1 { format!("$[{index}].task.parent_task_id") } else { "$.task.parent_task_id".to_owned() }
 }
 
-fn refusal(code: Code, path: &str, why: &str) -> Error {
+fn refusal(code: FailureCode, path: &str, why: &str) -> Error {
     let finding = serde_json::json!({"path": path, "rule": "delegation", "message": why});
     let details = serde_json::json!({"aop_code": code, "findings": [finding], "omitted": 0});
     Error::new(ErrorCode::InvalidInput, format!("{code}: {path}: {why}")).details(details)

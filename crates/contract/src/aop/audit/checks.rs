@@ -1,11 +1,11 @@
 //! The guard rails of a TASK, and how an attempt stood against them.
 
 use super::{CheckResult, CheckType, GuardRailCheck};
-use crate::aop::Code;
 use crate::aop::extra::Requirements;
 use crate::aop::task::Task;
 use crate::aop::{effective, parse_task};
 use crate::domain::attempt::{AttemptOutcome, AttemptState};
+use crate::domain::failure_code::FailureCode;
 use crate::domain::money::MicroUsd;
 
 /// The result of one check.
@@ -24,7 +24,7 @@ impl Check {
         Self::new(check_type, CheckResult::Warn, Some(details), None)
     }
 
-    fn failed(check_type: CheckType, outcome: &AttemptOutcome, code: Code) -> Self {
+    fn failed(check_type: CheckType, outcome: &AttemptOutcome, code: FailureCode) -> Self {
         let code = outcome.code.clone().unwrap_or_else(|| code.as_str().to_owned());
         let details = Some(outcome.message.clone()).filter(|message| !message.is_empty());
         Self::new(check_type, CheckResult::Fail, details, Some(code))
@@ -43,7 +43,7 @@ impl Check {
 /// The limits of a TASK that is sent. One above the hard limits was refused when it was submitted.
 pub(super) fn of_payload(sent: &Task) -> Option<Check> {
     let bytes = serde_json::to_vec(sent).ok()?;
-    let soft = Code::PayloadSizeWarning.as_str();
+    let soft = FailureCode::PayloadSizeWarning.as_str();
     let (_, warnings) = parse_task(&bytes).ok()?;
     let over: Vec<String> = warnings.into_iter().filter(|it| it.rule == soft).map(|it| it.message).collect();
     Some(if over.is_empty() {
@@ -73,7 +73,7 @@ pub(super) fn of_end(
         .is_some_and(|report| report.summary.as_ref().is_some_and(is_filled) && !report.actions.is_empty());
     let answer = |check_type, is_there: bool, what: &str| match state {
         _ if is_there => Check::passed(check_type),
-        AttemptState::Failed => Check::failed(check_type, outcome, Code::MalformedResponse),
+        AttemptState::Failed => Check::failed(check_type, outcome, FailureCode::MalformedResponse),
         _ => Check::warned(check_type, format!("its executor gave no {what}")),
     };
     if required.final_signal {
@@ -85,13 +85,13 @@ pub(super) fn of_end(
     checks
 }
 
-fn is_code(outcome: &AttemptOutcome, code: Code) -> bool {
+fn is_code(outcome: &AttemptOutcome, code: FailureCode) -> bool {
     outcome.code.as_deref() == Some(code.as_str())
 }
 
 fn timeout(outcome: &AttemptOutcome) -> Check {
-    if is_code(outcome, Code::Timeout) || is_code(outcome, Code::HeartbeatFailure) {
-        return Check::failed(CheckType::Timeout, outcome, Code::Timeout);
+    if is_code(outcome, FailureCode::Timeout) || is_code(outcome, FailureCode::HeartbeatFailure) {
+        return Check::failed(CheckType::Timeout, outcome, FailureCode::Timeout);
     }
     match outcome.late_ms {
         Some(late_ms) => {
@@ -102,9 +102,9 @@ fn timeout(outcome: &AttemptOutcome) -> Check {
 }
 
 fn budget(outcome: &AttemptOutcome, spent: MicroUsd, max: MicroUsd) -> Check {
-    if spent > max || is_code(outcome, Code::CostLimitExceeded) {
+    if spent > max || is_code(outcome, FailureCode::CostLimitExceeded) {
         let details = Some(format!("{spent} of {max} is spent"));
-        let code = Some(Code::CostLimitExceeded.as_str().to_owned());
+        let code = Some(FailureCode::CostLimitExceeded.as_str().to_owned());
         return Check::new(CheckType::Budget, CheckResult::Fail, details, code);
     }
     match outcome.known_cost() {
@@ -114,8 +114,8 @@ fn budget(outcome: &AttemptOutcome, spent: MicroUsd, max: MicroUsd) -> Check {
 }
 
 fn access(outcome: &AttemptOutcome) -> Check {
-    if is_code(outcome, Code::PermissionDenied) {
-        return Check::failed(CheckType::Access, outcome, Code::PermissionDenied);
+    if is_code(outcome, FailureCode::PermissionDenied) {
+        return Check::failed(CheckType::Access, outcome, FailureCode::PermissionDenied);
     }
     match &outcome.outside {
         Some(_) => {

@@ -7,7 +7,6 @@ use super::{
     AccessDecision, Actor, ActorRole, AuditVersion, BudgetStatus, Context, Governance, InputVersion, Payload,
     Record, RecordType, RollbackEvent, RollbackStatus, RoutingDecision, SessionSummary,
 };
-use crate::aop::Code;
 use crate::aop::effective;
 use crate::aop::event::{Body, Event, Totals};
 use crate::aop::report::response_of;
@@ -16,6 +15,7 @@ use crate::aop::task::Task;
 use crate::digest::uuid_for;
 use crate::domain::attempt::{AttemptId, AttemptOutcome, AttemptState, Dispatch, NewAttempt};
 use crate::domain::change::Change;
+use crate::domain::failure_code::FailureCode;
 use crate::domain::money::MicroUsd;
 use crate::domain::task::TaskId;
 use crate::domain::time::Timestamp;
@@ -362,7 +362,7 @@ fn rolled_back(told: &TaskTrail, event: RollbackEvent) -> RecordDraft {
     let failed = event.status == RollbackStatus::Failed;
     let governance = Governance {
         access_decision: AccessDecision::NotApplicable,
-        reason_code: failed.then(|| Code::RollbackFailed.as_str().to_owned()),
+        reason_code: failed.then(|| FailureCode::RollbackFailed.as_str().to_owned()),
         ..allowed()
     };
     let by = actor(ORCHESTRATOR, ActorRole::Orchestrator);

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::shape::{self, RECORD};
 use super::{ActorRole, Record, RecordType};
-use crate::aop::Code;
 use crate::aop::{judge, settle};
+use crate::domain::failure_code::FailureCode;
 use crate::domain::limits::DOCUMENT_BYTES_MAX;
 use crate::finding::{Finding, Findings};
 use crate::json::{self, strict};
@@ -27,18 +27,18 @@ pub fn parse(bytes: &[u8]) -> Result<(Record, Vec<Finding>), Box<Verdict>> {
     let (value, warnings) = judged(bytes)?;
     match serde_json::from_value(value) {
         Ok(record) => Ok((record, warnings.sorted())),
-        Err(error) => Err(whole(Code::SchemaValidation, "type", error.to_string())),
+        Err(error) => Err(whole(FailureCode::SchemaValidation, "type", error.to_string())),
     }
 }
 
 fn judged(bytes: &[u8]) -> Result<(Value, Findings), Box<Verdict>> {
     if bytes.len() > DOCUMENT_BYTES_MAX {
         let message = format!("the record has {}; the limit is {DOCUMENT_BYTES_MAX}", json::size(bytes));
-        return Err(whole(Code::ContextOverflow, "max_bytes", message));
+        return Err(whole(FailureCode::ContextOverflow, "max_bytes", message));
     }
     let mut value = strict::parse(bytes).map_err(|malformed| {
         let message = format!("{malformed} at line {} column {}", malformed.line, malformed.column);
-        whole(Code::ParseFailure, "json", message)
+        whole(FailureCode::ParseFailure, "json", message)
     })?;
     let record = value["record_type"].as_str().and_then(RecordType::parse);
     let mut warnings = settle::settle(RECORD, &mut value);
@@ -53,7 +53,7 @@ fn judged(bytes: &[u8]) -> Result<(Value, Findings), Box<Verdict>> {
     match faults.iter().min().cloned() {
         None => Ok((value, warnings)),
         Some(primary) => {
-            let code = Code::SchemaValidation.as_str();
+            let code = FailureCode::SchemaValidation.as_str();
             Err(Box::new(Verdict::denied(KIND, code, &primary, faults, warnings)))
         }
     }
@@ -102,7 +102,7 @@ fn session(record: RecordType, value: &Value, warnings: &mut Findings) {
     }
 }
 
-fn whole(code: Code, rule: &'static str, message: String) -> Box<Verdict> {
+fn whole(code: FailureCode, rule: &'static str, message: String) -> Box<Verdict> {
     let mut verdict = judge::whole(code, rule, message);
     KIND.clone_into(&mut verdict.details.kind);
     verdict

@@ -39,7 +39,7 @@ fn input_that_strict_readers_refuse_is_not_v2() {
 fn an_invalid_v2_message_falls_back_to_v1() {
     let text = TASK.replace("\"category\"", "\"kategory\"");
     let found = detect(text.as_bytes());
-    assert_eq!((found.version, found.code), (Version::V1, Some(Code::SchemaValidation)));
+    assert_eq!((found.version, found.code), (Version::V1, Some(FailureCode::SchemaValidation)));
     let fallback = found.fallback.unwrap();
     insta::assert_snapshot!(fallback.prompt.as_deref().unwrap(), @r"
     === TASK (AOP v1 Compatibility Mode) ===
@@ -94,7 +94,7 @@ fn a_message_without_an_objective_is_shown_unchanged() {
 #[test]
 fn a_refused_response_requests_no_work() {
     let found = detect(RESPONSE.replace("\"COMPLETED\"", "\"DONE\"").as_bytes());
-    assert_eq!((found.version, found.code), (Version::V1, Some(Code::MalformedResponse)));
+    assert_eq!((found.version, found.code), (Version::V1, Some(FailureCode::MalformedResponse)));
     assert_eq!(found.fallback.unwrap().prompt, None);
 }
 
@@ -103,9 +103,9 @@ fn a_message_over_a_hard_limit_does_not_fall_back() {
     let mut task: serde_json::Value = serde_json::from_str(TASK).unwrap();
     task["task"]["inputs"] = json!(vec![json!({"type": "FILE"}); 101]);
     let found = detect(task.to_string().as_bytes());
-    assert_eq!((found.version, found.code), (Version::V2, Some(Code::ContextOverflow)));
+    assert_eq!((found.version, found.code), (Version::V2, Some(FailureCode::ContextOverflow)));
     assert_eq!(found.fallback, None);
-    assert_eq!(detect(&vec![b' '; 600_000]).code, Some(Code::ContextOverflow));
+    assert_eq!(detect(&vec![b' '; 600_000]).code, Some(FailureCode::ContextOverflow));
 }
 
 proptest! {

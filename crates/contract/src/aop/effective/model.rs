@@ -1,6 +1,6 @@
 //! Which model a TASK names, and which failures an alternative one is for.
 
-use crate::aop::Code;
+use crate::domain::failure_code::FailureCode;
 use crate::domain::plan::policy::FallbackTrigger;
 
 /// What TASKs say for a model that they do not choose.
@@ -12,25 +12,25 @@ pub fn is_chosen(model: &str) -> bool {
 }
 
 /// Errors that the same model would most likely repeat.
-pub fn is_critical(failure: Code) -> bool {
+pub fn is_critical(failure: FailureCode) -> bool {
     matches!(
         failure,
-        Code::ProcessCrash
-            | Code::ModelUnavailable
-            | Code::AgentNotFound
-            | Code::PermissionDenied
-            | Code::ContextOverflow
+        FailureCode::ProcessCrash
+            | FailureCode::ModelUnavailable
+            | FailureCode::AgentNotFound
+            | FailureCode::PermissionDenied
+            | FailureCode::ContextOverflow
     )
 }
 
 /// Whether an alternative is used after this failure. `are_spent` says that the model in use gets no more retries.
-pub fn is_triggered(trigger: FallbackTrigger, failure: Code, are_spent: bool) -> bool {
+pub fn is_triggered(trigger: FallbackTrigger, failure: FailureCode, are_spent: bool) -> bool {
     let fits = match trigger {
         FallbackTrigger::FirstError => return true,
         FallbackTrigger::AllErrors => true,
-        FallbackTrigger::Timeout => matches!(failure, Code::Timeout | Code::HeartbeatFailure),
+        FallbackTrigger::Timeout => matches!(failure, FailureCode::Timeout | FailureCode::HeartbeatFailure),
         FallbackTrigger::CriticalError => is_critical(failure),
-        FallbackTrigger::CostLimitExceeded => failure == Code::CostLimitExceeded,
+        FallbackTrigger::CostLimitExceeded => failure == FailureCode::CostLimitExceeded,
     };
     fits && are_spent
 }

@@ -1,7 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::aop::{Code, parse_task};
+use crate::aop::parse_task;
+use crate::domain::failure_code::FailureCode;
 
 /// A minimal task with these members laid over it.
 fn task(over: Value) -> Task {
@@ -113,12 +114,18 @@ fn a_target_that_lists_only_v1_does_not_speak_v2() {
 fn alternatives_are_chosen_by_their_trigger() {
     use crate::domain::plan::policy::FallbackTrigger as Trigger;
     let fits = |trigger, failure| model::is_triggered(trigger, failure, true);
-    assert!(fits(Trigger::Timeout, Code::Timeout) && fits(Trigger::Timeout, Code::HeartbeatFailure));
-    assert!(!fits(Trigger::Timeout, Code::ProcessCrash) && fits(Trigger::CriticalError, Code::ProcessCrash));
-    assert!(fits(Trigger::CostLimitExceeded, Code::CostLimitExceeded));
     assert!(
-        fits(Trigger::AllErrors, Code::FileNotFound) && !fits(Trigger::CriticalError, Code::FileNotFound)
+        fits(Trigger::Timeout, FailureCode::Timeout) && fits(Trigger::Timeout, FailureCode::HeartbeatFailure)
     );
-    assert!(!model::is_triggered(Trigger::AllErrors, Code::Timeout, false), "retries come first");
-    assert!(model::is_triggered(Trigger::FirstError, Code::Timeout, false));
+    assert!(
+        !fits(Trigger::Timeout, FailureCode::ProcessCrash)
+            && fits(Trigger::CriticalError, FailureCode::ProcessCrash)
+    );
+    assert!(fits(Trigger::CostLimitExceeded, FailureCode::CostLimitExceeded));
+    assert!(
+        fits(Trigger::AllErrors, FailureCode::FileNotFound)
+            && !fits(Trigger::CriticalError, FailureCode::FileNotFound)
+    );
+    assert!(!model::is_triggered(Trigger::AllErrors, FailureCode::Timeout, false), "retries come first");
+    assert!(model::is_triggered(Trigger::FirstError, FailureCode::Timeout, false));
 }

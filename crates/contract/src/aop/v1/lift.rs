@@ -1,8 +1,8 @@
 //! Converts v1 to v2: a prompt to a TASK, and an executor's free text to a RESPONSE.
 
-use crate::aop::Code;
 use crate::aop::response::{Agent, ErrorDetails, ExecutionSummary, Response, TaskStatus, Timing};
 use crate::aop::task::{Category, Complexity, Provider, Session, Target, Task, Work};
+use crate::domain::failure_code::FailureCode;
 use crate::domain::report::{FinalSignal, ReportedState};
 use crate::domain::time::Timestamp;
 use crate::finding::Finding;
@@ -97,8 +97,8 @@ pub fn lift_response(text: &str, reply: &V1Reply) -> (Response, Vec<Finding>) {
     (response, open.into_iter().collect())
 }
 
-fn error_code(closeout: Closeout) -> Code {
-    if closeout == Closeout::Silent { Code::MalformedResponse } else { Code::Unknown }
+fn error_code(closeout: Closeout) -> FailureCode {
+    if closeout == Closeout::Silent { FailureCode::MalformedResponse } else { FailureCode::Unknown }
 }
 
 fn summary(text: &str, fallback: &str) -> String {

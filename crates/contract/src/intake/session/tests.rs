@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use crate::aop::Code;
+use crate::domain::failure_code::FailureCode;
 use crate::intake::{Executors, Intake, Refused, read};
 
 fn task(id: &str, pattern: &str, more: Value) -> Value {
@@ -37,7 +37,7 @@ fn waits(tasks: &[Value]) -> Vec<String> {
     all(tasks).unwrap().plan.tasks.iter().map(|task| task.depends_on.join("+")).collect()
 }
 
-fn refused(tasks: &[Value]) -> (Option<Code>, Vec<String>) {
+fn refused(tasks: &[Value]) -> (Option<FailureCode>, Vec<String>) {
     let refused = all(tasks).unwrap_err();
     (refused.code, refused.findings.sorted().into_iter().map(|finding| finding.path).collect())
 }
@@ -51,7 +51,7 @@ fn the_pattern_of_the_session_is_the_shape_of_the_graph() {
     assert_eq!(three("HIERARCHICAL"), ["", "", ""]);
     assert_eq!(waits(&[task("a", "SINGLE", json!({}))]), [""]);
     let two = ["a", "b"].map(|id| task(id, "SINGLE", json!({})));
-    assert_eq!(refused(&two), (Some(Code::SchemaValidation), vec!["$[1]".to_owned()]));
+    assert_eq!(refused(&two), (Some(FailureCode::SchemaValidation), vec!["$[1]".to_owned()]));
     let tasks: Vec<Value> = ["a", "b"].map(|id| task(id, "PARALLEL", json!({}))).into();
     assert_eq!(all(&tasks).unwrap().session_id.as_deref(), Some("S"));
 }
@@ -70,10 +70,10 @@ fn a_task_may_name_what_it_waits_for() {
     let tasks = [task("a", "PARALLEL", json!({})), task("b", "PARALLEL", json!({"x_depends_on": ["a"]}))];
     assert_eq!(waits(&tasks), ["", "a"]);
     let tasks = [task("a", "CHAIN", json!({"x_depends_on": ["b"]})), task("b", "CHAIN", json!({}))];
-    assert_eq!(refused(&tasks), (Some(Code::SchemaValidation), vec!["$[0].depends_on".to_owned()]));
+    assert_eq!(refused(&tasks), (Some(FailureCode::SchemaValidation), vec!["$[0].depends_on".to_owned()]));
     let tasks = [task("a", "CHAIN", json!({"x_depends_on": ["z"]})), task("b", "CHAIN", json!({}))];
     let at = "$[0].task.extensions.x_depends_on[0]".to_owned();
-    assert_eq!(refused(&tasks), (Some(Code::DependencyFailed), vec![at]));
+    assert_eq!(refused(&tasks), (Some(FailureCode::DependencyFailed), vec![at]));
 }
 
 #[test]
@@ -81,9 +81,9 @@ fn tasks_of_other_sessions_and_ids_twice_are_refused() {
     let mut other = task("b", "CHAIN", json!({}));
     other["session"]["session_id"] = json!("T");
     let found = refused(&[task("a", "CHAIN", json!({})), other]);
-    assert_eq!(found, (Some(Code::SchemaValidation), vec!["$[1].session.session_id".to_owned()]));
+    assert_eq!(found, (Some(FailureCode::SchemaValidation), vec!["$[1].session.session_id".to_owned()]));
     let twice = [task("a", "CHAIN", json!({})), task("a", "CHAIN", json!({}))];
-    assert_eq!(refused(&twice), (Some(Code::SchemaValidation), vec!["$[1].task.task_id".to_owned()]));
+    assert_eq!(refused(&twice), (Some(FailureCode::SchemaValidation), vec!["$[1].task.task_id".to_owned()]));
 }
 
 #[test]
@@ -97,10 +97,10 @@ fn a_parent_has_to_allow_it_and_a_fourth_level_is_too_deep() {
     let mut four = three.to_vec();
     four.push(level("4", Some("3")));
     let at = vec!["$[3].task.parent_task_id".to_owned()];
-    assert_eq!(refused(&four), (Some(Code::MaxDepthExceeded), at));
+    assert_eq!(refused(&four), (Some(FailureCode::MaxDepthExceeded), at));
     let silent = [task("1", "HIERARCHICAL", json!({})), level("2", Some("1"))];
     let at = vec!["$[1].task.parent_task_id".to_owned()];
-    assert_eq!(refused(&silent), (Some(Code::PermissionDenied), at));
+    assert_eq!(refused(&silent), (Some(FailureCode::PermissionDenied), at));
     let circle = [level("1", Some("2")), level("2", Some("1"))];
-    assert_eq!(refused(&circle).0, Some(Code::SchemaValidation));
+    assert_eq!(refused(&circle).0, Some(FailureCode::SchemaValidation));
 }

@@ -39,21 +39,21 @@ fn ended(alternative: Option<u32>, outcome: AttemptOutcome) -> Attempt {
     }
 }
 
-fn with_code(code: Code) -> AttemptOutcome {
+fn with_code(code: FailureCode) -> AttemptOutcome {
     AttemptOutcome { code: Some(code.as_str().to_owned()), ..AttemptOutcome::default() }
 }
 
-fn failed(alternative: Option<u32>, code: Code) -> Attempt {
+fn failed(alternative: Option<u32>, code: FailureCode) -> Attempt {
     ended(alternative, with_code(code))
 }
 
-fn costing(code: Code, micros: Option<i64>) -> Attempt {
+fn costing(code: FailureCode, micros: Option<i64>) -> Attempt {
     ended(None, AttemptOutcome { cost: micros.map(MicroUsd), ..with_code(code) })
 }
 
 fn limited() -> Attempt {
     let limited = Limited { resource: "claude".to_owned(), until: None, reason: "429".to_owned() };
-    ended(None, AttemptOutcome { limited: Some(limited), ..with_code(Code::ModelUnavailable) })
+    ended(None, AttemptOutcome { limited: Some(limited), ..with_code(FailureCode::ModelUnavailable) })
 }
 
 fn spec(retries: u32, triggers: &[FallbackTrigger]) -> PlanTask {
@@ -71,35 +71,35 @@ fn retries_of_the_same_come_first_and_are_counted_for_each_alternative() {
     let spec = spec(1, &[FallbackTrigger::Timeout, FallbackTrigger::AllErrors]);
     let first = |code| failed(None, code);
     assert_eq!(next_choice(&spec, &[]), None);
-    assert_eq!(next_choice(&spec, &[first(Code::Timeout)]), Some(Choice::Retry));
-    let two = [first(Code::Timeout), first(Code::Timeout)];
+    assert_eq!(next_choice(&spec, &[first(FailureCode::Timeout)]), Some(Choice::Retry));
+    let two = [first(FailureCode::Timeout), first(FailureCode::Timeout)];
     assert_eq!(next_choice(&spec, &two), Some(Choice::Alternative(0)));
-    let heart = [first(Code::Timeout), first(Code::HeartbeatFailure)];
+    let heart = [first(FailureCode::Timeout), first(FailureCode::HeartbeatFailure)];
     assert_eq!(next_choice(&spec, &heart), Some(Choice::Alternative(0)));
-    let other = [first(Code::Timeout), first(Code::Unknown)];
+    let other = [first(FailureCode::Timeout), first(FailureCode::Unknown)];
     assert_eq!(next_choice(&spec, &other), Some(Choice::Alternative(1)), "the last failure decides");
-    let three = [two.to_vec(), vec![failed(Some(0), Code::Unknown)]].concat();
+    let three = [two.to_vec(), vec![failed(Some(0), FailureCode::Unknown)]].concat();
     assert_eq!(next_choice(&spec, &three), Some(Choice::Retry));
-    let four = [three, vec![failed(Some(0), Code::Timeout)]].concat();
+    let four = [three, vec![failed(Some(0), FailureCode::Timeout)]].concat();
     assert_eq!(next_choice(&spec, &four), Some(Choice::Alternative(1)), "it never goes back");
-    let all = [four, vec![failed(Some(1), Code::Timeout); 2]].concat();
+    let all = [four, vec![failed(Some(1), FailureCode::Timeout); 2]].concat();
     assert_eq!(next_choice(&spec, &all), Some(Choice::GiveUp(GivenUp::Exhausted)));
-    let asked = [all, vec![first(Code::Timeout)]].concat();
+    let asked = [all, vec![first(FailureCode::Timeout)]].concat();
     assert_eq!(next_choice(&spec, &asked), Some(Choice::GiveUp(GivenUp::Spent)), "a person wanted one more");
 }
 
 #[test]
 fn a_first_error_skips_the_retries() {
     let spec = spec(5, &[FallbackTrigger::Timeout, FallbackTrigger::FirstError]);
-    assert_eq!(next_choice(&spec, &[failed(None, Code::FileNotFound)]), Some(Choice::Alternative(1)));
+    assert_eq!(next_choice(&spec, &[failed(None, FailureCode::FileNotFound)]), Some(Choice::Alternative(1)));
 }
 
 #[test]
 fn each_trigger_has_its_failures() {
     let cases = [
-        (FallbackTrigger::Timeout, Code::Timeout, Code::ProcessCrash),
-        (FallbackTrigger::CriticalError, Code::AgentNotFound, Code::Timeout),
-        (FallbackTrigger::CostLimitExceeded, Code::CostLimitExceeded, Code::Timeout),
+        (FallbackTrigger::Timeout, FailureCode::Timeout, FailureCode::ProcessCrash),
+        (FallbackTrigger::CriticalError, FailureCode::AgentNotFound, FailureCode::Timeout),
+        (FallbackTrigger::CostLimitExceeded, FailureCode::CostLimitExceeded, FailureCode::Timeout),
     ];
     for (trigger, fits, other) in cases {
         let spec = spec(0, &[trigger]);
@@ -112,7 +112,7 @@ fn each_trigger_has_its_failures() {
 #[test]
 fn without_alternatives_the_failure_keeps_its_own_code() {
     assert_eq!(
-        next_choice(&spec(0, &[]), &[failed(None, Code::Timeout)]),
+        next_choice(&spec(0, &[]), &[failed(None, FailureCode::Timeout)]),
         Some(Choice::GiveUp(GivenUp::Spent))
     );
 }
@@ -123,14 +123,14 @@ fn a_critical_error_ends_a_task_that_says_so() {
     let of = |triggers: &[FallbackTrigger], code| {
         next_choice(&PlanTask { policy, ..spec(3, triggers) }, &[failed(None, code)])
     };
-    assert_eq!(of(&[], Code::ProcessCrash), Some(Choice::GiveUp(GivenUp::Critical)));
-    assert_eq!(of(&[], Code::Timeout), Some(Choice::Retry), "not critical");
+    assert_eq!(of(&[], FailureCode::ProcessCrash), Some(Choice::GiveUp(GivenUp::Critical)));
+    assert_eq!(of(&[], FailureCode::Timeout), Some(Choice::Retry), "not critical");
     assert_eq!(
-        of(&[FallbackTrigger::AllErrors], Code::ProcessCrash),
+        of(&[FallbackTrigger::AllErrors], FailureCode::ProcessCrash),
         Some(Choice::GiveUp(GivenUp::Critical))
     );
     let both = [FallbackTrigger::AllErrors, FallbackTrigger::CriticalError];
-    assert_eq!(of(&both, Code::ProcessCrash), Some(Choice::Alternative(1)));
+    assert_eq!(of(&both, FailureCode::ProcessCrash), Some(Choice::Alternative(1)));
 }
 
 #[test]
@@ -138,23 +138,23 @@ fn what_all_attempts_spent_counts_against_one_budget() {
     let mut spec = spec(9, &[FallbackTrigger::AllErrors]);
     spec.budget.cost = Some(MicroUsd(50));
     let after = |attempts: &[Attempt]| next_choice(&spec, attempts).unwrap();
-    assert_eq!(after(&[costing(Code::Timeout, Some(30))]), Choice::Retry);
-    let two = [costing(Code::Timeout, Some(30)), costing(Code::Timeout, Some(20))];
+    assert_eq!(after(&[costing(FailureCode::Timeout, Some(30))]), Choice::Retry);
+    let two = [costing(FailureCode::Timeout, Some(30)), costing(FailureCode::Timeout, Some(20))];
     let spent = Overspent::Cost { spent: MicroUsd(50), max: MicroUsd(50) };
     assert_eq!(after(&two), Choice::GiveUp(GivenUp::OverBudget(spent)));
-    let own_limit = [costing(Code::CostLimitExceeded, Some(30))];
+    let own_limit = [costing(FailureCode::CostLimitExceeded, Some(30))];
     assert_eq!(after(&own_limit), Choice::Alternative(0), "something is left, but not for the same model");
     let unknown = Overspent::UnknownCost { attempt: 1, max: MicroUsd(50) };
-    assert_eq!(after(&[costing(Code::Timeout, None)]), Choice::GiveUp(GivenUp::OverBudget(unknown)));
-    let interrupted = Attempt { state: AttemptState::Interrupted, ..costing(Code::Timeout, None) };
-    assert_eq!(after(&[interrupted, costing(Code::Timeout, Some(0))]), Choice::Retry);
+    assert_eq!(after(&[costing(FailureCode::Timeout, None)]), Choice::GiveUp(GivenUp::OverBudget(unknown)));
+    let interrupted = Attempt { state: AttemptState::Interrupted, ..costing(FailureCode::Timeout, None) };
+    assert_eq!(after(&[interrupted, costing(FailureCode::Timeout, Some(0))]), Choice::Retry);
     let last = PlanTask { retries: 0, alternatives: Vec::new(), ..spec.clone() };
     assert_eq!(
-        next_choice(&last, &[costing(Code::Timeout, None)]),
+        next_choice(&last, &[costing(FailureCode::Timeout, None)]),
         Some(Choice::GiveUp(GivenUp::Spent)),
         "there is no further attempt that the budget could forbid"
     );
-    let free = AttemptOutcome { cost_basis: Some(CostBasis::NoModel), ..with_code(Code::Timeout) };
+    let free = AttemptOutcome { cost_basis: Some(CostBasis::NoModel), ..with_code(FailureCode::Timeout) };
     assert_eq!(after(&[ended(None, free)]), Choice::Retry);
 }
 
@@ -162,7 +162,7 @@ fn what_all_attempts_spent_counts_against_one_budget() {
 fn tokens_of_all_attempts_count_too() {
     let mut spec = spec(9, &[]);
     spec.budget.tokens = Some(100);
-    let using = |tokens| ended(None, AttemptOutcome { tokens, ..with_code(Code::Timeout) });
+    let using = |tokens| ended(None, AttemptOutcome { tokens, ..with_code(FailureCode::Timeout) });
     assert_eq!(next_choice(&spec, &[using(Some(99))]), Some(Choice::Retry));
     let spent = Overspent::Tokens { spent: 101, max: 100 };
     let given_up = Some(Choice::GiveUp(GivenUp::OverBudget(spent)));
@@ -175,7 +175,7 @@ fn tokens_of_all_attempts_count_too() {
 fn what_started_runs_spent_or_withhold_counts_against_the_same_budget_once() {
     let mut spec = spec(9, &[]);
     spec.budget = Budget { cost: Some(MicroUsd(50)), tokens: Some(100) };
-    let mut one = costing(Code::Timeout, Some(20));
+    let mut one = costing(FailureCode::Timeout, Some(20));
     one.outcome.as_mut().unwrap().tokens = Some(10);
     let of = |cost, tokens| Amount { cost: MicroUsd(cost), tokens };
     let after = |spent, withheld| {

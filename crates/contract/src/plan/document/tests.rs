@@ -52,5 +52,5 @@ fn json_is_never_a_prompt() {
 #[test]
 fn bytes_that_are_no_text_are_no_prompt() {
     let read = read(b"Tidy \xff", Some("wish.md"));
-    assert_eq!(read.unwrap_err().code, Some(Code::ParseFailure));
+    assert_eq!(read.unwrap_err().code, Some(FailureCode::ParseFailure));
 }

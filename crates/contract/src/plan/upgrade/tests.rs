@@ -29,7 +29,7 @@ fn spec(executor: &str, priority: Priority) -> PlanTask {
     PlanTask { executor: ExecutorName::parse(executor).unwrap(), priority, ..PlanTask::minimal("a") }
 }
 
-fn failed(model: &str, code: Code) -> Attempt {
+fn failed(model: &str, code: FailureCode) -> Attempt {
     Attempt {
         begun: NewAttempt {
             id: Id::from_bits(1),
@@ -98,7 +98,7 @@ fn an_alternative_keeps_the_model_that_its_author_named() {
     let spec = PlanTask { alternatives: vec![other], retries: 1, ..spec("claude", Priority::Normal) };
     let model =
         |attempts: &[Attempt]| upgrade(&upgrades(), (&spec, Priority::Critical), attempts).map(str::to_owned);
-    let once = failed("opus", Code::Unknown);
+    let once = failed("opus", FailureCode::Unknown);
     assert_eq!(model(std::slice::from_ref(&once)), Ok("opus".to_owned()), "a retry keeps it");
     assert_eq!(model(&[once.clone(), once]), Err(NotUpgraded::Alternative(0)));
 }
@@ -107,7 +107,7 @@ fn an_alternative_keeps_the_model_that_its_author_named() {
 fn a_model_that_is_not_available_is_not_used_again() {
     let spec = PlanTask { retries: 3, ..spec("claude", Priority::Normal) };
     let model = |attempt| upgrade(&upgrades(), (&spec, Priority::Critical), &[attempt]).map(str::to_owned);
-    assert_eq!(model(failed("haiku", Code::ModelUnavailable)), Ok("opus".to_owned()));
+    assert_eq!(model(failed("haiku", FailureCode::ModelUnavailable)), Ok("opus".to_owned()));
     let unavailable = NotUpgraded::Unavailable("opus".to_owned());
-    assert_eq!(model(failed("opus", Code::ModelUnavailable)), Err(unavailable));
+    assert_eq!(model(failed("opus", FailureCode::ModelUnavailable)), Err(unavailable));
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use contract::aop::Code;
 use contract::domain::attempt::{Attempt, AttemptOutcome, AttemptState};
 use contract::domain::crew::budget::Delegated;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::reason::{Reason, ReasonRule};
 use contract::domain::report::{CheckpointSeen, FinalSignal};
 use contract::domain::status::Status;
@@ -135,7 +135,7 @@ impl Conclusion {
     /// Of an attempt that writ ended. AOP has no code for that.
     pub(super) fn of_stopped(reason: &Reason) -> Self {
         let signal = (reason.rule == Some(ReasonRule::Canceled)).then_some(FinalSignal::Aborted);
-        let code = Some(Code::Unknown.as_str().to_owned());
+        let code = Some(FailureCode::Unknown.as_str().to_owned());
         Self { code, signal, ..Self::of_reason(reason, reason.to_string()) }
     }
 
@@ -214,7 +214,7 @@ fn final_reason(verdict: &AttemptVerdict, choice: Option<&Choice>) -> Reason {
     match (given_up, given_up.reason()) {
         (GivenUp::Critical, Some(why)) => last.and(&why.text),
         // Its own text names the budget.
-        (GivenUp::OverBudget(_), _) if last.failure() == Some(Code::CostLimitExceeded) => last,
+        (GivenUp::OverBudget(_), _) if last.failure() == Some(FailureCode::CostLimitExceeded) => last,
         (_, Some(why)) => why.map_text(|text| format!("{text}; the last attempt: {last}")),
         (_, None) => last,
     }

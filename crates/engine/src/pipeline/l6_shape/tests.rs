@@ -65,7 +65,11 @@ fn a_variable_that_is_not_set_refuses_the_task() {
 fn what_the_machine_lacks_refuses_the_task_with_its_code() {
     let (run, subject) = (run_of(vec![PlanTask::minimal("a")]), task(1, PlanTask::minimal("a")));
     let reason = "the input `x` does not exist".to_owned();
-    let unmet = Some(Unmet { code: contract::aop::Code::FileNotFound, rule: "input_missing", reason });
+    let unmet = Some(Unmet {
+        code: contract::domain::failure_code::FailureCode::FileNotFound,
+        rule: "input_missing",
+        reason,
+    });
     let needs = NeedsJudgment { unmet, warnings: Vec::new() };
     let facts = StartFacts { needs: &needs, ..start_facts(&run, &subject, &[]) };
     let outcome = call(super::run, &Fetched::Start(facts));

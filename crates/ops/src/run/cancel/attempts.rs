@@ -1,9 +1,9 @@
 //! The attempts of a run that is canceled after its engine died.
 
-use contract::aop::Code;
 use contract::domain::attempt::{Attempt, AttemptOutcome, AttemptState, Taken};
 use contract::domain::change::Change;
 use contract::domain::crew::budget::Spent;
+use contract::domain::failure_code::FailureCode;
 use contract::domain::report::FinalSignal;
 use contract::domain::run::Run;
 
@@ -30,7 +30,7 @@ pub(super) fn end(work: &mut EventWriter<'_, '_>, run: &Run) -> Result<()> {
     crate::run::own::keep_last_signs(work.tx, run, work.now)?;
     for (attempt, snapshot) in open.into_iter().zip(left) {
         let outcome = Box::new(AttemptOutcome {
-            code: Some(Code::Unknown.as_str().to_owned()),
+            code: Some(FailureCode::Unknown.as_str().to_owned()),
             rule: Some("canceled".to_owned()),
             message: CANCELED_LATER.to_owned(),
             final_signal: Some(FinalSignal::Aborted),
